@@ -55,9 +55,8 @@ def build(words: tuple[str, ...], check: bool, out: str | None, notation: str, a
     whole = not words
     places = _models_by_directory(words, out, check)
     with progress_bar("building", as_json) as progress:
-        from derive.codegen import generate_alone, generate_files
-
         from derive.api.building import in_notation
+        from derive.codegen import generate_alone, generate_files
 
         home = project_directory().resolve()
         trees = {

@@ -10,12 +10,12 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.expressions import plain
-from derive.language.symbols import Parameter, Sector, exact, check_latex
+from derive.language.symbols import Parameter, Sector, check_latex, exact
 
 
 @dataclass(frozen=True)
 class SourceLetter:
-    """What `key` names in a model is `scale` times `latex` in the source; without a scale it follows from the fields."""
+    """What `key` names in a model is `scale` times `latex` in the source; without a scale, it follows from fields."""
 
     key: str
     latex: str

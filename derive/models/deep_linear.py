@@ -110,7 +110,13 @@ def core(W: Sequence[Any], squares: Sequence[Any], N: Sequence[Any]) -> Any:
 
 def letters(L: int, data: str, spectrum: str, scale: Expr) -> dict[str, Any]:
     """Return the letters of the paper's appendix on deep linear networks."""
-    named: dict[str, Any] = {"v": "v", "delta": r"\Delta", "teacher": r"w_\star", "readout": "w^L(0)", "eps": r"\epsilon"}
+    named: dict[str, Any] = {
+        "v": "v",
+        "delta": r"\Delta",
+        "teacher": r"w_\star",
+        "readout": "w^L(0)",
+        "eps": r"\epsilon",
+    }
     named |= {"G": r"\mathcal{H}", "C[v,v]": "C_v", "C[delta,delta]": r"C_\Delta"}
     if spectrum != "isotropic":
         named.pop("teacher")

@@ -40,7 +40,10 @@ def text_of_record(record: Record) -> str:
     for section in sections_of(record):
         if not section.statements:
             continue
-        lines += ["", *textwrap.wrap(printer.words(section.title), COLUMNS - 2, initial_indent="  ", subsequent_indent="  ")]
+        lines += [
+            "",
+            *textwrap.wrap(printer.words(section.title), COLUMNS - 2, initial_indent="  ", subsequent_indent="  "),
+        ]
         for statement in section.statements:
             lines += text_of_statement(statement, printer)
     return "\n".join(lines) + "\n"
@@ -122,7 +125,11 @@ def latex_of_record(record: Record) -> str:
     for section in sections_of(record):
         if not section.statements:
             continue
-        lines += ["", rf"\paragraph{{{printer.words(section.title, prose)}}}", *([explained(section.why)] if section.why else [])]
+        lines += [
+            "",
+            rf"\paragraph{{{printer.words(section.title, prose)}}}",
+            *([explained(section.why)] if section.why else []),
+        ]
         for statement in section.statements:
             lines += latex_of_statement(statement, printer)
     return "\n".join(lines) + "\n"
@@ -258,7 +265,11 @@ def markdown_of_sections(
     lines = []
     for section in sections_of(record) if sections is None else sections:
         if section.statements:
-            lines += [heading.format(printer.words(section.title, cell)), "", *([section.why, ""] if section.why else [])]
+            lines += [
+                heading.format(printer.words(section.title, cell)),
+                "",
+                *([section.why, ""] if section.why else []),
+            ]
             for statement in section.statements:
                 lines += markdown_of_statement(statement, printer)
     return lines

@@ -1,4 +1,4 @@
-"""The letters of a source: derived objects in the notation that a model declares, with coefficients rescaled by algebra.
+"""The letters of a source: what is derived in a declared notation, with coefficients rescaled by algebra.
 
 `Lettering.of` finds what the declared names mean, `settled` rewrites the sections of a record, and the printers ask for
 the letter of a field, a noise, an order parameter or a symbol. Every command prints through it: `lettered` switches it
@@ -21,17 +21,18 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.nodes import Correlation, Dot, Hat, Noise, Response, TauDerivative
 from derive.errors import DeclarationError, ParameterError
 from derive.language.contents import DECLARED, atoms
+from derive.language.model import Model
 from derive.language.notation import SourceLetter
-from derive.language.symbols import Axis, Clock, Parameter, Sector, _Named
+from derive.language.symbols import Parameter, Sector, _Named
 from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, Field, FieldAt, Mean
-from derive.language.model import Model
 from derive.pipeline import Derivation, derive_model
 from derive.printing.names import (
     Drive,
     OverlapName,
     PairName,
     PrintedNames,
+    ProductName,
     latex_symbol,
     projected_of,
 )
@@ -135,7 +136,7 @@ class Lettering:
 
     def word(self, symbol: sp.Symbol) -> str | None:
         """The LaTeX of a declared symbol; None to print its name."""
-        return self.words.get(self.same.get(symbol, symbol))  # type: ignore[call-overload]  # a symbol that is no field
+        return self.words.get(self.same.get(symbol, symbol))
 
     @cached_property
     def mentioned(self) -> dict[str, str]:
@@ -144,7 +145,9 @@ class Lettering:
 
     @cached_property
     def _mention(self) -> re.Pattern[str]:
-        return re.compile(r"(?<![\w.])(?:" + "|".join(map(re.escape, sorted(self.mentioned, key=len)[::-1])) + r")(?![\w.])")
+        return re.compile(
+            r"(?<![\w.])(?:" + "|".join(map(re.escape, sorted(self.mentioned, key=len)[::-1])) + r")(?![\w.])"
+        )
 
     def pieces(self, words: str) -> list[tuple[str, str]]:
         """Return a sentence as pieces of prose, each with the letter that follows it."""
@@ -177,7 +180,7 @@ class Lettering:
 
 
 class _Rescale:
-    """Rewrites what a record states: each object becomes its scale times the same object, which prints as its letter."""
+    """Rewrites what a record states: an object becomes its scale times the same object, which prints as its letter."""
 
     def __init__(self, letters: Lettering, record: Record | None):
         self.letters, self.names = letters, PrintedNames.of(record)
@@ -207,7 +210,7 @@ class _Rescale:
         return replace(statement, left=new, right=right)
 
     def _unit(self, statement: Statement) -> sp.Expr:
-        """Return the scale of what a statement is about: its left-hand side, an unknown's row, one block of a matrix."""
+        """Return the scale of what a statement is about: its left-hand side, an unknown's row, or a block."""
         if statement.row:
             return self.of_symbol(statement.row)
         if statement.rows:
@@ -288,7 +291,8 @@ class _Rescale:
 
     @__call__.on(sp.MatMul)
     def _(self, node: sp.MatMul) -> sp.Basic:
-        scale, factors = sp.S.One, []
+        scale: sp.Expr = sp.S.One
+        factors: list[sp.MatrixExpr] = []
         for argument in node.args:
             if not argument.is_Matrix:
                 scale *= self(argument)
@@ -306,7 +310,7 @@ class _Rescale:
         return self.letters.scale(node.field) * self._rep(node)
 
     def _rep(self, node: FieldAt) -> FieldAt:
-        return node.func(self.letters.rep(node.field), *node.args[1:])
+        return FieldAt(self.letters.rep(node.field), *node.args[1:])
 
     @__call__.on(Hat)
     def _(self, node: Hat) -> sp.Basic:
@@ -378,12 +382,13 @@ def _merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Return statements without repetitions; conjugates of responses with one letter are added up."""
     kept: dict[object, Statement] = {}
     for statement in statements:
-        key: object = (statement.left, statement.relation, statement.right, statement.remark)
-        if statement.left is not None and getattr(statement.left, "func", None) == sp.Function("conjugate"):
-            key = statement.left
-            if key in kept:
-                statement = replace(statement, right=kept[key].right + statement.right)
-        kept[key] = statement if key not in kept or key == statement.left else kept[key]
+        left, right = statement.left, statement.right
+        key: object = (left, statement.relation, right, statement.remark)
+        if isinstance(left, AppliedUndef) and left.func.__name__ == "conjugate":
+            key, before = left, kept.pop(left, None)
+            added = [side for side in (before and before.right, right) if side is not None]
+            statement = replace(statement, right=sp.Add(*added))
+        kept.setdefault(key, statement)
     return tuple(kept.values())
 
 
@@ -403,7 +408,9 @@ def two_values(expression: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
 
 def _is_scalar(factor: sp.Basic) -> bool:
     """Return whether a factor is made of parameters, sizes and numbers."""
-    return all(isinstance(s, (Parameter, Sector, sp.Number, sp.NumberSymbol)) for s in factor.atoms(sp.Symbol, sp.Number))
+    return all(
+        isinstance(s, (Parameter, Sector, sp.Number, sp.NumberSymbol)) for s in factor.atoms(sp.Symbol, sp.Number)
+    )
 
 
 def _split(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -476,11 +483,11 @@ class _Resolved:
         self.known.setdefault(name, {})[symbol] = None
         self.printed[symbol] = name
 
-    def _product(self, f: Field, products: dict[Field, object]) -> str:
+    def _product(self, f: Field, products: dict[Field, ProductName]) -> str:
         if f not in products:
-            return f.name
+            return str(f.name)
         product = products[f]
-        return f"{product.matrix}{'^T' if product.transposed else ''} {self._product(product.argument, products)}"  # type: ignore[attr-defined]
+        return f"{product.matrix}{'^T' if product.transposed else ''} {self._product(product.argument, products)}"
 
     def _read(self) -> Lettering:
         letters = Lettering()
@@ -533,9 +540,7 @@ class _Resolved:
             raise DeclarationError(f"notation: {entry.key!r} names nothing in {self.model.setting}; {hint}")
         return self.known[name]
 
-    def _put(
-        self, letters: Lettering, entry: SourceLetter, kind: str, thing: object, given: sp.Expr | None
-    ) -> sp.Expr:
+    def _put(self, letters: Lettering, entry: SourceLetter, kind: str, thing: object, given: sp.Expr | None) -> sp.Expr:
         """Add one letter; return what the named object is over it."""
         match kind, thing:
             case "", str(name):
@@ -601,14 +606,17 @@ class _Resolved:
             return f"R[{self.printed[a]},{self.printed[j]}]" if scale.has(sp.zoo) else f"{scale} R[{a},{field}]"
 
         fields = dict.fromkeys(letters.rep(f) for f in _fields(system))
-        declared = [s for s in (*self.model.parameters, *system.disorder, *system.sectors) if not isinstance(s, Clock | Axis)]
-        for symbol in dict.fromkeys((*fields, *declared)):
-            if not (isinstance(symbol, Field) and symbol not in letters.words and symbol not in atoms(self.model, Field)):
-                equal = f"the size {symbol.ratio}" if isinstance(symbol, Sector) else self.printed.get(symbol, symbol.name)
-                claim(letters.words.get(symbol) or latex_symbol(symbol), equal)
+        own = atoms(self.model, Field)
+        for symbol in (*self.model.parameters, *system.disorder, *system.sectors):
+            what = f"a size of {symbol.ratio}" if isinstance(symbol, Sector) else symbol.name
+            claim(letters.words.get(symbol, latex_symbol(symbol)), what)
         for f in fields:
-            if f in letters.hats or f in letters.words:
-                claim(letters.hats.get(f) or hatted(letters.words[f]), f"hat {self.printed[f]}")
+            if f in letters.words or f in own:
+                claim(letters.words.get(f, latex_symbol(f)), self.printed[f])
+            if f in letters.words:
+                claim(letters.hats.get(f, hatted(letters.words[f])), f"hat {self.printed[f]}")
+            elif f in letters.hats:
+                claim(letters.hats[f], f"hat {self.printed[f]}")
             if f in letters.noises:
                 claim(letters.noises[f][0], f"u[{self.printed[f]}]")
         here = set(_fields(system))

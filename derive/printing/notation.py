@@ -105,7 +105,7 @@ class NotationPrinter:
             return self._written(letter[0]), letter[1]
         turned = kind == "C" and len(fields) == 2 and canonical(*fields) != fields
         a, *others = fields[::-1] if turned else fields
-        second = (self._noise_index if kind == "R" else self._product)
+        second = self._noise_index if kind == "R" else self._product
         return kind + self._index(self._product(a), *map(second, others)), turned
 
     def _noise_letter(self, field: Field) -> str | None:

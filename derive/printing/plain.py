@@ -12,7 +12,7 @@ from sympy.printing.str import StrPrinter
 from derive.algebra import nodes
 from derive.algebra.nodes import TAU
 from derive.language.traversal import ByKind
-from derive.language.vectors import Apply, Field, Mix, Project
+from derive.language.vectors import Apply, Mix, Project
 from derive.printing.layout import (
     in_reading_order,
     is_memory,

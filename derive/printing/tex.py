@@ -12,7 +12,6 @@ from sympy.printing.latex import LatexPrinter
 from derive.algebra import nodes
 from derive.language import matrices
 from derive.language.traversal import ByKind
-from derive.language.vectors import Field
 from derive.printing.layout import (
     in_reading_order,
     juxtaposed,

@@ -624,7 +624,9 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Run
     # traces of the resolvent have equations of their own, which the document does not show
     tags = [f"[{probe_tag('B', k, projected.system)}] " for k in range(len(projected.bulk_equations))]
     shown_as = [""] * len(tags) if projected.images else tags
-    equations = "\n".join(f"{tag}0 = {comment(e, projected)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True))
+    equations = "\n".join(
+        f"{tag}0 = {comment(e, projected)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True)
+    )
     averages = sorted({a for e in projected.bulk_equations for a in e.atoms(TraitAverage)}, key=sp.default_sort_key)
     marks = {average: EngineSymbol(f"average{k}") for k, average in enumerate(averages)}
     if averages:

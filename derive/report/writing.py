@@ -16,9 +16,9 @@ from derive.printing.documents import (
 )
 from derive.printing.lettering import current
 from derive.printing.names import PrintedNames, is_no_word, latex_name
-from derive.printing.tex import TexPrinter
 from derive.printing.sections import joined_sections, sections_of
 from derive.printing.statements import Section
+from derive.printing.tex import TexPrinter
 from derive.records.base import Record
 from derive.report.assumptions import Level, assumptions, levels
 from derive.report.conventions import conventions
@@ -125,7 +125,9 @@ def _letters() -> list[Chapter]:
         return []
     rows = tuple(((key,), words(Math(tex))) for key, _, tex in rows_of_letters(letters))
     lead = words("What the declaration calls its objects, and what the source calls them.")
-    return [Chapter("letters", "Letters of the source", lead, (ReportTable(("model", "source"), rows, text_columns=2),))]
+    return [
+        Chapter("letters", "Letters of the source", lead, (ReportTable(("model", "source"), rows, text_columns=2),))
+    ]
 
 
 def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> Chapter:

@@ -51,11 +51,11 @@ class _Printed:
 
     def text(self, notation: str = "model") -> str:
         """Return the whole as plain text, as `derive show` prints it; notation="paper" in the letters of its source."""
-        return _printers().in_notation(notation, self, "text_of")
+        return str(_printers().in_notation(notation, self, "text_of"))
 
     def latex(self, notation: str = "model") -> str:
         """Return the whole as LaTeX for a paper; it needs amsmath. notation="paper": in the letters of its source."""
-        return _printers().in_notation(notation, self, "latex_of")
+        return str(_printers().in_notation(notation, self, "latex_of"))
 
 
 class Displayed(_Printed):
@@ -81,7 +81,8 @@ class DisplayedSections(Displayed):
     def sections(self, notation: str = "model") -> list[dict[str, Any]]:
         """Return the sections as plain data: title, and statements with left, relation and right, as text and as
         LaTeX."""
-        return _printers().in_notation(notation, self, "sections_as_data")
+        data: list[dict[str, Any]] = _printers().in_notation(notation, self, "sections_as_data")
+        return data
 
 
 class DisplayedFormula(_Printed):
