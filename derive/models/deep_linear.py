@@ -108,18 +108,12 @@ def core(W: Sequence[Any], squares: Sequence[Any], N: Sequence[Any]) -> Any:
     return reduce(add, terms, below.T @ below / size)
 
 
-def letters(L: int, data: str, spectrum: str, scale: Expr) -> dict[str, Any]:
+def letters(L: int, data: str, spectrum: str, teachers: str, scale: Expr) -> dict[str, Any]:
     """Return the letters of the paper's appendix on deep linear networks."""
-    named: dict[str, Any] = {
-        "v": "v",
-        "delta": r"\Delta",
-        "teacher": r"w_\star",
-        "readout": "w^L(0)",
-        "eps": r"\epsilon",
-    }
+    named: dict[str, Any] = {"v": "v", "delta": r"\Delta", "readout": "w^L(0)", "eps": r"\epsilon"}
     named |= {"G": r"\mathcal{H}", "C[v,v]": "C_v", "C[delta,delta]": r"C_\Delta"}
-    if spectrum != "isotropic":
-        named.pop("teacher")
+    if teachers == "alike":
+        named |= {"teacher": r"w_\star"}
     if spectrum == "isotropic":
         named |= {"u[X v]": r"u_\Delta"}
         if data == "full_batch":
@@ -224,7 +218,7 @@ def declare(L: int, data: str, param: str, spectrum: str, teachers: str, kernel:
             )
     parameters = (alpha, nu, gamma0, eta, sigma, T, C, *of_law)
     own: dict[str, Any] = {"arrays": alike, "refuses": unusable} if teachers == "given" else {}
-    own["notation"] = letters(L, data, spectrum, scale)
+    own["notation"] = letters(L, data, spectrum, teachers, scale)
     return Model(parameters=parameters, equations=equations, observe=observe, probe=probe, **own)
 
 

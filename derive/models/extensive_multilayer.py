@@ -26,16 +26,12 @@ from derive.errors import ParameterError
 
 
 def letters(nu: Expr, chi: Expr, gamma0: Expr) -> dict[str, Any]:
-    """Return the letters of the paper's appendix on many outputs, for the one hidden layer of L=2."""
+    """Return the letters of the fields of L=2, in the paper's appendix on many outputs."""
     v4 = nu ** Rational(3, 2) / chi
     v5 = gamma0 * v4 * sqrt(chi)
-    fields = {"psi0": "v^0", "W0^T psi0": "v^1", "psi2": "v^1", "B psi2": "v^2", "psi3": "v^2", "psi1": "v^3"}
+    fields = {"W0^T psi0": "v^1", "psi2": "v^1", "B psi2": "v^2", "psi3": "v^2", "psi1": "v^3"}
     scaled = {"A^T psi1": (v4, "v^4"), "psi4": (gamma0 * v4, "v^4"), "B^T psi4": (v5, "v^5"), "psi5": (v5, "v^5")}
     return {
-        "W0": "W^0(0)",
-        "W1": "W^1(0)",
-        "z": (-1, r"i\omega"),
-        "G": (-1, r"\mathcal{H}"),
         **fields,
         **scaled,
         "u[W0^T psi0]": "u_1",
@@ -75,7 +71,10 @@ def declare(L: int, layer: int, sample: str) -> Model:
     target = B @ X.T @ X / P if finite else B
     trained = W[layer] + gamma0 / sqrt(C * D) * backward @ target @ forward.T
     used = (nu, chi, *((alpha,) if finite else ()), gamma0)
-    notation = letters(nu, chi, gamma0) if (L, layer, finite) == (2, 1, False) else {}
+    notation: dict[str, Any] = {f"W{i}": f"W^{i}(0)" for i in range(L)}
+    notation |= {"psi0": "v^0", "z": (-1, r"i\omega"), "G": (-1, r"\mathcal{H}")}
+    if (L, finite) == (2, False):
+        notation |= letters(nu, chi, gamma0)
     return Model(parameters=used, probe=spectrum(trained.T @ trained / N), notation=notation)
 
 

@@ -29,11 +29,9 @@ gamma = parameter("gamma", default=1.0, domain=nonnegative, doc="strength of a s
 gamma0 = parameter("gamma0", default=1.0, domain=positive, doc="output scale; large is rich")
 
 
+BASIC = {"W0": "W(0)", "psi0": "v^0", "z": (-1, r"i\omega"), "G": (-1, r"\mathcal{H}")}
 LETTERS = {
-    "W0": "W(0)",
-    "z": (-1, r"i\omega"),
-    "G": (-1, r"\mathcal{H}"),
-    "psi0": "v^0",
+    **BASIC,
     "B psi0": "v^1",
     "psi2": "v^1",
     "psi1": "v^2",
@@ -67,7 +65,7 @@ def declare(sample: str, steps: int, output: str) -> Model:
         W += change @ X.T @ X / P if finite else change
     used = (nu, chi, *((alpha,) if finite else ()), gamma, *((gamma0,) if own else ()))
     printed = sample == "population" and steps == 1 and not own
-    return Model(parameters=used, probe=spectrum(W.T @ W / N), notation=LETTERS if printed else {"W0": "W(0)"})
+    return Model(parameters=used, probe=spectrum(W.T @ W / N), notation=LETTERS if printed else BASIC)
 
 
 MODEL = family(
