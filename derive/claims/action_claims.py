@@ -184,10 +184,12 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     letter = _order_parameter(context, claim)
     claimed = context.reader(claim, matrices=True).matrix(claim.get("value"))
     derived = WordSum({})
+    unit = _in_source(context, letter)[1]
     for conjugate in Conjugates.of(context.saddle).all:
-        if _letter(conjugate) == letter:
+        same, scale = _in_source(context, _letter(conjugate))
+        if same == _in_source(context, letter)[0]:
             for coefficient, a, j in conjugate.terms:
-                derived = derived.plus(WordSum({(Letter.response(a, j).T,): coefficient}))
+                derived = derived.plus(WordSum({(Letter.response(a, j).T,): coefficient * scale / unit}))
     status, detail = context.same_words(claimed, derived, f"conjugate of {claim.get('of')}")
     if letter.kind == "C" and status == PROVED:
         detail += ", a correlation of response fields"
@@ -201,10 +203,15 @@ def _order_parameter(context: ClaimContext, claim: Claim) -> Letter:
         raise ClaimError(f"{context.place(claim)}: of must be one order parameter, such as C[a,b] or R[a,j]")
     letter = words[0][0].plain
     known = [_letter(conjugate) for conjugate in Conjugates.of(context.saddle).all]
-    if letter not in known:
+    if _in_source(context, letter)[0] not in [_in_source(context, other)[0] for other in known]:
         names = ", ".join(f"{k.kind}[{k.a},{k.b}]" for k in known)
         raise ClaimError(f"{context.place(claim)}: {claim.get('of')} is not an order parameter; they are {names}")
     return letter
+
+
+def _in_source(context: ClaimContext, letter: Letter) -> tuple[Letter, sp.Expr]:
+    """Return the order parameter that stands for all with its letter, with their ratio; itself in the model's names."""
+    return (letter, sp.S.One) if context.source is None else context.source.canonical(letter)
 
 
 def _letter(conjugate: Conjugate) -> Letter:

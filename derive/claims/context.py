@@ -65,10 +65,14 @@ class ClaimContext:
 
     def in_names(self, claim: Claim) -> Claim:
         """Return a claim in the names of the model."""
+        return claim if self.source is None else self.source.translated(claim, self.place(claim))
+
+    @cached_property
+    def source(self) -> SourceLetters | None:
+        """The letters in which claims are typed; None for the names of the model."""
         if self.letters is None:
-            return claim
-        unknowns = self.blocks.projected.unknowns if self.probed else ()
-        return SourceLetters(self.letters, self.system, unknowns, self.place(claim)).translated(claim)
+            return None
+        return SourceLetters(self.letters, self.system, self.blocks.projected.unknowns if self.probed else ())
 
     def label(self, name: str) -> str:
         """Return the label of an unknown of A(z) that is spelled as C[a,b], C[b,a], R[a,j] or with _ for brackets."""
@@ -233,6 +237,8 @@ class ClaimContext:
 
     def same_words(self, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
         """Compare two sums of words coefficient by coefficient."""
+        if self.source is not None:
+            claimed, derived = self.source.same(claimed), self.source.same(derived)
         statuses, modulo, detail = [PROVED], False, ""
         for word in dict.fromkeys([*derived.terms, *claimed.terms]):
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)

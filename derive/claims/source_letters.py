@@ -9,6 +9,8 @@ from functools import cached_property
 
 import sympy as sp
 
+from derive.algebra.words import Letter
+from derive.claims.formulas import Carrier, WordSum
 from derive.claims.reading import Claim
 from derive.errors import ClaimError
 from derive.language.symbols import Sector
@@ -37,14 +39,14 @@ class Written:
 class SourceLetters:
     """The letters that occur in one derivation, by their plain text."""
 
-    def __init__(self, letters: Lettering, system: System, unknowns: tuple[Unknown, ...], place: str):
-        self.letters, self.system, self.unknowns, self.place = letters, system, unknowns, place
+    def __init__(self, letters: Lettering, system: System, unknowns: tuple[Unknown, ...]):
+        self.letters, self.system, self.unknowns = letters, system, unknowns
 
     @cached_property
     def fields(self) -> dict[str, Written]:
         """The letters of fields, as names."""
         here = (*(f.field for f in self.system.fields), *self.system.sources)
-        lettered = [f for f in here if f in self.letters.words]
+        lettered = [f for f in here if f in self.letters.words and self.letters.rep(f) == f]
         found: dict[str, Written] = {}
         for f in lettered:
             found.setdefault(plain_letter(self.letters.words[f]), Written(f.name, 1 / self.letters.scale(f)))
@@ -62,10 +64,9 @@ class SourceLetters:
     @cached_property
     def pairs(self) -> dict[str, list[Written]]:
         """The letters of order parameters; several responses may have one."""
-        here = {*(f.field for f in self.system.fields), *self.system.sources}
         found: dict[str, list[Written]] = {}
         for (kind, a, b), (latex, _) in self.letters.pairs.items():
-            if {a, b} <= here:
+            if {a, b} <= self.here:
                 scale = 1 / self.letters.pair_scale(kind, a, b)
                 found.setdefault(plain_letter(latex), []).append(Written(f"{kind}[{a},{b}]", scale))
         return found
@@ -92,7 +93,47 @@ class SourceLetters:
         engine = {plain_letter(latex): Written(name, 1 / scale) for name, (latex, scale) in self.letters.engine.items()}
         return engine | found
 
-    def translated(self, claim: Claim) -> Claim:
+    def canonical(self, letter: Letter) -> tuple[Letter, sp.Expr]:
+        """Return the first order parameter of the same letter, and what a letter is over it."""
+        letters, (kind, a, b) = self.letters, (letter.kind, letter.a, letter.b)
+        if letter.time is not None:
+            return letter, sp.S.One
+        if kind == "C":
+            plain = Letter.correlation(letters.rep(a), letters.rep(b))
+            turned = plain.transposed != letter.transposed
+            scale = letters.scale(a) * letters.scale(b) / (letters.scale(plain.a) * letters.scale(plain.b))
+            return (plain.plain.T if turned else plain.plain), scale
+        found = letters.pair("R", a, b)
+        here = [(x, y) for k, x, y in letters.pairs if k == "R" and found and letters.pairs[k, x, y][0] == found[0]]
+        x, y = next(((x, y) for x, y in here if {x, y} <= self.here), (letters.rep(a), b))
+        plain = Letter.response(x, y)
+        scale = letters.pair_scale("R", a, b) / letters.pair_scale("R", x, y)
+        return (plain.T if letter.transposed else plain), scale
+
+    def same(self, total: WordSum) -> WordSum:
+        """Return words in which one object stands for all that have its letter."""
+        names = {f.name: f for f in self.here}
+        done = WordSum({})
+        for word, coefficient in total.terms.items():
+            parts: list[object] = []
+            for part in word:
+                if isinstance(part, Letter):
+                    part, scale = self.canonical(part)
+                    coefficient *= scale
+                elif isinstance(part, Carrier) and part.name in names:
+                    f = names[part.name]
+                    coefficient *= self.letters.scale(f) / self.letters.scale(self.letters.rep(f))
+                    part = Carrier(self.letters.rep(f).name)
+                parts.append(part)
+            done = done.plus(WordSum({tuple(parts): coefficient}))
+        return done
+
+    @cached_property
+    def here(self) -> set[Field]:
+        """The fields of the derivation."""
+        return {*(f.field for f in self.system.fields), *self.system.sources}
+
+    def translated(self, claim: Claim, place: str) -> Claim:
         """Return a claim in the names of the model."""
         keys = dict(claim.keys)
         first = {letter: some[0] for letter, some in self.pairs.items()}
@@ -119,9 +160,9 @@ class SourceLetters:
             case "projected":
                 unit = found("unknown", self.labels)
             case "order_parameter" | "conjugate":
-                if len(self.pairs.get(claim.get("of"), ())) > 1:
+                if claim.kind == "order_parameter" and len(self.pairs.get(claim.get("of"), ())) > 1:
                     names = ", ".join(written.token for written in self.pairs[claim.get("of")])
-                    raise ClaimError(f"{self.place}: {claim.get('of')} is the letter of {names}; name one of them")
+                    raise ClaimError(f"{place}: {claim.get('of')} is the letter of {names}; name one of them")
                 unit = found("of", first)
                 unit = unit if claim.kind == "order_parameter" else 1 / unit
             case "matrix":

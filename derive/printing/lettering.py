@@ -686,7 +686,7 @@ def plain_letter(latex: str) -> str:
     """Return a letter as plain ASCII: \\chi^1 as chi^1, R_{hr}^0 as R_hr^0, \\hat{h}^0 as hat h^0."""
     text = re.sub(r"\\(?:wide)?hat\s*\{([^{}]*)\}", r"hat \1", LETTER.sub("", latex))
     text = re.sub(r"\\star\b|\\ast\b", "*", text)
-    text = re.sub(r"(?<=[\w}])\\(?=[A-Za-z])", r" \\", text)
+    text = re.sub(r"(?<=[A-Za-z0-9}])\\(?=[A-Za-z])", r" \\", text)
     text = re.sub(r"\\([A-Za-z]+)", r"\1 ", text)
     text = re.sub(r"\\[,;! ]", " ", text)
     text = re.sub(r"\{\s*(\w+)\s*\}", r"\1", text)
