@@ -196,6 +196,7 @@ CLAIMS = {
 }
 
 
+@pytest.mark.slow
 def test_claims_in_the_letters_of_the_paper(tmp_path):
     """Each holds as the paper has it, and a twin with a wrong power of gamma0, eta or sigma does not."""
     path = tmp_path / "paper.toml"
@@ -207,3 +208,21 @@ def test_claims_in_the_letters_of_the_paper(tmp_path):
     verdicts = {v.name: v for v in check_claims(load_claims(path))}
     for name, verdict in verdicts.items():
         assert verdict.status == ("proved" if name.startswith("right") else "refuted"), (name, verdict.detail)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("keys", "right", "wrong"),
+    [
+        ('kind = "conjugate"\nof = "R_22"', "R_04.T/nu + gamma*chi/nu*R_13.T", "R_04.T/nu + chi/nu*R_13.T"),
+        ('kind = "conjugate"\nof = "R_31"', "gamma/chi*R_04.T", "gamma*R_04.T"),
+        ('kind = "kernel"\ntarget = "v^3"', "gamma*R_22*v^1", "R_22*v^1"),
+        ('kind = "covariance"\nnoises = ["u_3", "u_3"]', "chi/nu*C_22", "nu/chi*C_22"),
+    ],
+)
+def test_fields_with_one_letter_are_one_in_claims(tmp_path, keys, right, wrong):
+    """psi3 = gamma (A^T psi1) is v^3 at two scales, and R_22 answers to two noises."""
+    path = tmp_path / "paper.toml"
+    claims = (f'[[claim]]\nname = "{name}"\n{keys}\nvalue = "{name}"\n' for name in (right, wrong))
+    path.write_text('model = "extensive_two_layer"\nnotation = "paper"\n' + "".join(claims))
+    assert [v.status for v in check_claims(load_claims(path))] == ["proved", "refuted"]
