@@ -24,6 +24,7 @@ from derive.language.contents import DECLARED, atoms
 from derive.language.model import Model
 from derive.language.notation import SourceLetter
 from derive.language.symbols import Parameter, Sector, _Named
+from derive.language.traits import is_trait
 from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.pipeline import Derivation, derive_model
@@ -397,13 +398,11 @@ def _is_function(node: sp.Basic) -> bool:
 
 
 def two_values(expression: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
-    """Return the two values whose product an expression is; None if it is another one."""
-    if isinstance(expression, sp.Pow) and expression.exp == 2 and isinstance(expression.base, FieldAt):
-        return expression.base, expression.base
-    factors = sp.Mul.make_args(expression)
-    if len(factors) == 2 and all(isinstance(f, FieldAt) for f in factors):
-        return factors[0], factors[1]
-    return None
+    """Return the two field values whose product an expression is; None if it is another one."""
+    squared = isinstance(expression, sp.Pow) and expression.exp == 2
+    factors = (expression.base, expression.base) if squared else sp.Mul.make_args(expression)
+    fields = all(isinstance(f, FieldAt) and not is_trait(f) and f.field.role != "constant" for f in factors)
+    return (factors[0], factors[1]) if len(factors) == 2 and fields else None
 
 
 def _is_scalar(factor: sp.Basic) -> bool:
