@@ -311,6 +311,7 @@ class ReportOptions:
     """Options of `report` in addition to those of its comparison."""
 
     simulation: bool = option(True, YES_OR_NO, "Include theory against simulation, or write the derivation alone.")
+    notation: str = option("model", one_of("model", "paper"), "The names of the model, or the letters of its source.")
     command: str = option("", TEXT, "The command that the document says it was made with.", flag=None)
 
 

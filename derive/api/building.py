@@ -5,12 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from derive.codegen import generate_alone
-from derive.codegen.build import generate_tree, write_tree
+from derive.codegen.build import Generate, generate_tree, write_tree
 from derive.language.model import Model
+from derive.printing import lettered, letters_of
 from derive.support.places import refuse_among_packages
 
 
-def build(model: Model, directory: Path) -> list[Path]:
+def build(model: Model, directory: Path, notation: str) -> list[Path]:
     """Write the solver of a model into a directory, with a copy of the shared runtime; return the files."""
     refuse_among_packages(directory)
-    return write_tree(generate_tree([model], generate_alone), directory)
+    return write_tree(generate_tree([model], in_notation(generate_alone, notation)), directory)
+
+
+def in_notation(generate: Generate, notation: str) -> Generate:
+    """Return a generator of files that writes their comments and the derivation in a notation."""
+
+    def generated(model: Model) -> dict[str, str]:
+        with lettered(letters_of(model, notation)):
+            return dict(generate(model))
+
+    return generated

@@ -106,6 +106,13 @@ class Theory:
 
         return equations_of(self.derivation)
 
+    def equations_in(self, notation: str) -> dict[str, NumberedEquation]:
+        """The numbered equations in the names of the model, or in the letters of its source (notation="paper")."""
+        from derive.printing import equations_of, lettered, letters_of
+
+        with lettered(letters_of(self.model, notation)):
+            return equations_of(self.derivation)
+
     @property
     def solver(self) -> Solver:
         """The loaded generated solver."""
@@ -376,6 +383,7 @@ class Theory:
     ) -> Reported:
         """Write the whole derivation as one page (.html) or LaTeX document (.tex); `.written` are the files."""
         from derive.api.reporting import report
+        from derive.printing import lettered, letters_of
 
         options, own, inputs = self._asked("report", values, arguments, progress)
 
@@ -383,13 +391,17 @@ class Theory:
             return self._point(inputs, share).compared(options, share)
 
         wanted = compared if own.simulation else None
-        return report(self._problem(inputs), self.target, path_of(path), wanted, own.command, progress)
+        with lettered(letters_of(self.model, own.notation)):
+            return report(self._problem(inputs), self.target, path_of(path), wanted, own.command, progress)
 
-    def build(self, directory: str | Path) -> list[Path]:
-        """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone."""
+    def build(self, directory: str | Path, notation: str = "model") -> list[Path]:
+        """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone.
+
+        notation="paper" writes its comments and derivation.md in the letters that the model declares for its source.
+        """
         from derive.api.building import build
 
-        return build(self.model, path_of(directory, "directory"))
+        return build(self.model, path_of(directory, "directory"), notation)
 
     # -- displays
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import sympy as sp
@@ -14,10 +15,11 @@ from derive.claims.process_claims import same_time
 from derive.claims.reading import Claim
 from derive.errors import ClaimError
 from derive.language.matrices import Disorder
-from derive.language.vectors import FieldAt, Mean, Mix, PastSum, Total
+from derive.language.traversal import outermost
+from derive.language.vectors import Field, FieldAt, Mean, Mix, PastSum, Total
 from derive.records.action import Coupling, Leg
 from derive.records.saddle import Conjugate, Conjugates
-from derive.records.system import LinearRule, SystemField, Term
+from derive.records.system import LinearRule, SystemField, Term, quadratic_pairs
 
 
 def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
@@ -39,12 +41,23 @@ def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         return _nonlinear(context, claim, f, what)
     matrices = tuple(matrix.name for matrix in context.system.disorder)
     reader = replace(reader, carriers=(*context.fields, "j"), matrices=(*matrices, EARLIER.matrix))
-    status, detail = _same_sizes(context, reader.matrix(claim.get("value")), _right_hand_side(context, claim, f), what)
+    claimed = _without_sums(reader.matrix(claim.get("value")))
+    status, detail = _same_sizes(context, claimed, _right_hand_side(context, claim, f), what)
     lag, past = claim.get("lag"), [t.past for t in f.rule.terms if t.past is not None]
     lags = sorted({int(f.time + 1 - p.subs(f.time, f.time + f.shift)) for p in past if p.has(f.time)})
     if status != REFUTED and lag is not None and lags != [lag]:
         return REFUTED, f"derived: the sums of the {what} end at s = t - {', '.join(map(str, lags))}, claimed lag {lag}"
     return status, detail
+
+
+def _without_sums(total: WordSum) -> WordSum:
+    """Return words without the sum over earlier times that a product C[a,b]*x is already."""
+    kept = WordSum({})
+    for word, scale in total.terms.items():
+        matrix = any(isinstance(letter, Letter) for letter in word)
+        plain = tuple(letter for letter in word if letter != EARLIER) if matrix else word
+        kept = kept.plus(WordSum({plain: scale}))
+    return kept
 
 
 def _nonlinear(context: ClaimContext, claim: Claim, f: SystemField, what: str) -> tuple[str, str]:
@@ -76,7 +89,9 @@ def _right_hand_side(context: ClaimContext, claim: Claim, f: SystemField) -> Wor
 def _word(context: ClaimContext, claim: Claim, f: SystemField, term: Term) -> tuple[object, ...]:
     now = f.time - f.shift
     timed = [value for value in (term.vector, *(term.pair or ())) if value.time is not None]
-    if term.mixing is not None or any(v.time not in (now, f.time) and term.past is None for v in timed):
+    other = any(v.time not in (now, f.time) and term.past is None for v in timed)
+    at_one_time = term.pair is not None and term.past is None and term.vector.time is not None
+    if term.mixing is not None or other or at_one_time:
         raise ClaimError(
             f"{context.place(claim)}: the equation of {f.field} has labels or other times; it is shown only"
         )
@@ -86,6 +101,45 @@ def _word(context: ClaimContext, claim: Claim, f: SystemField, term: Term) -> tu
     left, right = term.pair
     first, second = (left, right) if left.field.role == "spectral" or right == term.vector else (right, left)
     return (Letter.correlation(first.field, second.field), last)
+
+
+def decide_observable(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide an observable, in which C[a,b] is the correlation at equal times."""
+    observed, place = dict(context.system.model.observe), context.place(claim)
+    if claim.get("of") not in observed:
+        raise ClaimError(f"{place}: there is no observable {claim.get('of')}; they are {', '.join(observed)}")
+    symbols: dict[str, sp.Symbol] = {}
+
+    def at_one_time(a: Field, b: Field) -> sp.Symbol:
+        name = Letter.correlation(a, b).plain.name
+        return symbols.setdefault(name, sp.Symbol(name, real=True))
+
+    derived = observed[claim.get("of")]
+    for average in outermost(derived, (Mean, Total)):
+        pairs = quadratic_pairs(average) if isinstance(average, Mean) else None
+        if pairs is None or any(a.time != b.time or scale.has(FieldAt) for scale, a, b in pairs):
+            raise ClaimError(f"{place}: {claim.get('of')} is not made of correlations at one time; it is shown only")
+        total = sp.Add(*(scale * at_one_time(a.field, b.field) for scale, a, b in pairs))
+        derived = derived.xreplace({average: total})
+    words = context.reader(claim, matrices=True)
+    used = {str(letter) for letter in re.findall(r"C\[[^\]]*\]", claim.get("value"))}
+    text = claim.get("value")
+    for letter in sorted(used):
+        ((word,),) = words.matrix(letter).terms
+        text = text.replace(letter, at_one_time(word.a, word.b).name)
+    reader = context.reader(claim)
+    claimed = replace(reader, scalars={**reader.scalars, **symbols}).scalar(text)
+    return context.conclude(context.comparator.same(claimed, derived), claimed, derived, claim.get("of"))
+
+
+def decide_symmetry(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide which permutations of the labels along an axis leave the equations as they are."""
+    labels = context.derivation.method.labels
+    axes = () if labels is None else tuple(map(str, labels.axes))
+    if labels is None or claim.get("of") not in axes:
+        return REFUTED, f"derived: no symmetry of labels along {claim.get('of')}"
+    found = f"derived: {labels.group.value} of the labels along {', '.join(axes)}, {labels.reason}"
+    return (PROVED if claim.get("value") == labels.group.value else REFUTED), found
 
 
 def decide_source(context: ClaimContext, claim: Claim) -> tuple[str, str]:
@@ -130,10 +184,12 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     letter = _order_parameter(context, claim)
     claimed = context.reader(claim, matrices=True).matrix(claim.get("value"))
     derived = WordSum({})
+    unit = _in_source(context, letter)[1]
     for conjugate in Conjugates.of(context.saddle).all:
-        if _letter(conjugate) == letter:
+        same, scale = _in_source(context, _letter(conjugate))
+        if same == _in_source(context, letter)[0]:
             for coefficient, a, j in conjugate.terms:
-                derived = derived.plus(WordSum({(Letter.response(a, j).T,): coefficient}))
+                derived = derived.plus(WordSum({(Letter.response(a, j).T,): coefficient * scale / unit}))
     status, detail = context.same_words(claimed, derived, f"conjugate of {claim.get('of')}")
     if letter.kind == "C" and status == PROVED:
         detail += ", a correlation of response fields"
@@ -147,10 +203,15 @@ def _order_parameter(context: ClaimContext, claim: Claim) -> Letter:
         raise ClaimError(f"{context.place(claim)}: of must be one order parameter, such as C[a,b] or R[a,j]")
     letter = words[0][0].plain
     known = [_letter(conjugate) for conjugate in Conjugates.of(context.saddle).all]
-    if letter not in known:
+    if _in_source(context, letter)[0] not in [_in_source(context, other)[0] for other in known]:
         names = ", ".join(f"{k.kind}[{k.a},{k.b}]" for k in known)
         raise ClaimError(f"{context.place(claim)}: {claim.get('of')} is not an order parameter; they are {names}")
     return letter
+
+
+def _in_source(context: ClaimContext, letter: Letter) -> tuple[Letter, sp.Expr]:
+    """Return the order parameter that stands for all with its letter, with their ratio; itself in the model's names."""
+    return (letter, sp.S.One) if context.source is None else context.source.canonical(letter)
 
 
 def _letter(conjugate: Conjugate) -> Letter:

@@ -17,7 +17,7 @@ from derive.records.probe import BlockMatrix
 
 
 def _label(context: ClaimContext, claim: Claim, label: str) -> int:
-    labels = context.blocks.labels
+    labels, label = context.blocks.labels, context.label(label)
     if label not in labels:
         raise ClaimError(
             f"{context.place(claim)}: A(z) has no unknown {label}; its labels are {', '.join(labels) or 'none'}"
@@ -34,7 +34,8 @@ def decide_block(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     """Decide a claim about all blocks of A(z)."""
-    blocks, labels, rows = context.blocks, claim.get("labels"), claim.get("value")
+    blocks, rows = context.blocks, claim.get("value")
+    labels = tuple(map(context.label, claim.get("labels")))
     order = [_label(context, claim, label) for label in labels]
     if len(rows) != len(labels) or len(set(labels)) != len(labels):
         raise ClaimError(

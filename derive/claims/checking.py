@@ -11,8 +11,10 @@ from derive.claims.action_claims import (
     decide_average,
     decide_conjugate,
     decide_law,
+    decide_observable,
     decide_order_parameter,
     decide_source,
+    decide_symmetry,
 )
 from derive.claims.block_claims import decide_block, decide_matrix, decide_projected
 from derive.claims.bulk_claims import (
@@ -41,8 +43,12 @@ from derive.errors import ClaimError, NumericalError
 from derive.inputs.loading import load_model
 from derive.language.model import Model
 from derive.pipeline import Derivation, derive_model
+from derive.printing.lettering import MODEL, letters_of
 
-_TRAINING_KINDS = ("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate")
+_TRAINING_KINDS = (
+    *("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate"),
+    *("observable", "symmetry"),
+)
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
 _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] = {
     "atom": decide_atom,
@@ -59,6 +65,7 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "law": decide_law,
     "matrix": decide_matrix,
     "moment": decide_moment,
+    "observable": decide_observable,
     "order_parameter": decide_order_parameter,
     "outlier": decide_outlier,
     "projected": decide_projected,
@@ -66,6 +73,7 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "scalar_map": decide_scalar_map,
     "series": decide_series,
     "source": decide_source,
+    "symmetry": decide_symmetry,
     "threshold": decide_threshold,
 }
 """The procedure that decides each kind of claim."""
@@ -104,6 +112,9 @@ def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list
         derivation: the derivation to check against; without one the model is loaded and derived.
     """
     context = ClaimContext(file, derive_model(model_of(file)) if derivation is None else derivation)
+    if file.notation != MODEL:
+        whole = whole_model_of(file) if derivation is None else derivation.model
+        context.letters = letters_of(whole, file.notation)
     return [_verdict(context, claim) for claim in file.claims]
 
 
@@ -139,6 +150,7 @@ def _verdict(context: ClaimContext, claim: Claim) -> ClaimVerdict:
 
 def _decided(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
     context.integrals.clear()
+    claim = context.in_names(claim)
     context.comparator = context.comparator_of(claim)
     outcome = _DECIDE[claim.kind](context, claim)
     if isinstance(outcome, Refuted):
@@ -151,9 +163,14 @@ def _decided(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
 
 def model_of(file: ClaimsFile) -> Model:
     """Return the model of a claims file; a path is relative to the file."""
-    target = str(Path(file.path).parent / file.model) if file.model.endswith(".py") else file.model
-    model = load_model(target, dict(file.choices))
+    model = whole_model_of(file)
     labels = [label for label, _ in model.probes]
     if file.layer and file.layer not in labels:
         raise ClaimError(f"{file.path}: there is no layer {file.layer!r}; the layers are {', '.join(labels)}")
     return model.probing(file.layer) if file.layer else model
+
+
+def whole_model_of(file: ClaimsFile) -> Model:
+    """Return the model of a claims file with all its probed matrices."""
+    target = str(Path(file.path).parent / file.model) if file.model.endswith(".py") else file.model
+    return load_model(target, dict(file.choices))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
 from typing import Any, cast
 
 import mpmath
@@ -13,10 +15,14 @@ from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, ComparisonOutcome,
 from derive.claims.equality import FURTHER_POINTS, Comparator, close, number, vanishes_identically
 from derive.claims.formulas import Reader, WordSum, shown
 from derive.claims.reading import Claim, ClaimsFile
+from derive.claims.source_letters import SourceLetters
 from derive.errors import ClaimError
 from derive.expansions.infinity import moments_of_curve, moments_of_system
 from derive.expansions.spikes import CaseSpikes
 from derive.pipeline import Derivation
+from derive.printing.lettering import Lettering
+from derive.printing.names import PrintedNames
+from derive.printing.plain import TextPrinter
 from derive.records.probe import MAP, BlockCycle
 
 SMALL = sp.Symbol("x", positive=True)
@@ -38,6 +44,7 @@ class ClaimContext:
         self.probed = bool(derivation.probes)
         self.system, self.action = derivation.system, derivation.action
         self.average, self.saddle = derivation.average, derivation.saddle
+        self.derivation = derivation
         if self.probed:
             self.matrix = derivation.probes.get(file.layer, derivation.first)
             self.system, self.action = self.matrix.system, self.matrix.action
@@ -54,6 +61,46 @@ class ClaimContext:
         self.comparators: dict[Any, Comparator] = {}
         self.integrals: list[str] = []
         self.spikes: dict[tuple[Any, ...], CaseSpikes] = {}
+        self.letters: Lettering | None = None
+
+    def in_names(self, claim: Claim) -> Claim:
+        """Return a claim in the names of the model."""
+        return claim if self.source is None else self.source.translated(claim, self.place(claim))
+
+    @cached_property
+    def source(self) -> SourceLetters | None:
+        """The letters in which claims are typed; None for the names of the model."""
+        if self.letters is None:
+            return None
+        return SourceLetters(self.letters, self.system, self.blocks.projected.unknowns if self.probed else ())
+
+    def label(self, name: str) -> str:
+        """Return the label of an unknown of A(z) that is spelled as C[a,b], C[b,a], R[a,j] or with _ for brackets."""
+        names = re.fullmatch(r"([CR])\[(.*)\]", name.replace("(z)", ""))
+        a, _, b = (names[2] if names else "").partition(",")
+        for unknown in self.blocks.projected.unknowns:
+            fields = (unknown.probe.name, unknown.field.name)
+            orders = (fields, fields[::-1]) if unknown.kind == "C" else (fields,)
+            spelled = (self.respelled(a.strip()), self.respelled(b.strip()))
+            if names and unknown.kind == names[1] and spelled in orders:
+                return unknown.name
+            if name in ("_".join((unknown.kind, *order)) for order in orders):
+                return unknown.name
+        return name
+
+    def respelled(self, text: str) -> str:
+        """Return text with products as `derive show` prints them, such as J0^T g1, by the names of their fields."""
+        return self._printed.sub(lambda m: self._spellings[m[0]], text) if self._spellings else text
+
+    @cached_property
+    def _spellings(self) -> dict[str, str]:
+        printer = TextPrinter(PrintedNames.of(self.system))
+        return {printer._product(f): f.name for f in printer.names.products}
+
+    @cached_property
+    def _printed(self) -> re.Pattern[str]:
+        forms = "|".join(re.escape(form) for form in sorted(self._spellings, key=len, reverse=True))
+        return re.compile(rf"(?<![\w^])(?:{forms})(?!\w)")
 
     def comparator_of(self, claim: Claim) -> Comparator:
         """Return the comparator of the claim's region; its points are computed once."""
@@ -86,7 +133,15 @@ class ClaimContext:
         if sizes:
             scalars = {"i": sp.I, **{sector.name: sector for sector in self.system.sectors}, **scalars}
         fields = self.fields if matrices else None
-        return Reader(self.place(claim), scalars, fields, define=dict(claim.define), integrals=self.integrals)
+        spelling = self.respelled if matrices else None
+        return Reader(
+            self.place(claim),
+            scalars,
+            fields,
+            define=dict(claim.define),
+            integrals=self.integrals,
+            respelled=spelling,
+        )
 
     @property
     def curve(self) -> sp.Expr:
@@ -182,6 +237,8 @@ class ClaimContext:
 
     def same_words(self, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
         """Compare two sums of words coefficient by coefficient."""
+        if self.source is not None:
+            claimed, derived = self.source.same(claimed), self.source.same(derived)
         statuses, modulo, detail = [PROVED], False, ""
         for word in dict.fromkeys([*derived.terms, *claimed.terms]):
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field as data_field, replace
 from typing import Any
 
@@ -125,6 +126,7 @@ class Reader:
         matrices: the random matrices that may act on a field.
         legs: whether dot(a, hat(b)) and outer(a, b) are allowed. C and R are then written as such scalar products.
         define: formulas that the file defines by name.
+        respelled: returns a formula with products of matrices and fields by the names of their fields.
         integrals: integrals whose closed forms were confirmed at points of the parameters only.
     """
 
@@ -137,6 +139,7 @@ class Reader:
     define: dict[str, str] = data_field(default_factory=dict)
     within: tuple[str, ...] = ()
     integrals: list[str] = data_field(default_factory=list)
+    respelled: Callable[[str], str] | None = None
 
     def scalar(self, text: str) -> sp.Expr:
         """Parse a scalar formula."""
@@ -204,6 +207,7 @@ class Reader:
     def _parsed(self, text: str) -> ast.expr:
         if len(text) > FORMULA_LENGTH.most:
             raise self.error(text, f"is longer than {FORMULA_LENGTH}; split it with define")
+        text = text if self.respelled is None else self.respelled(text)
         try:
             return ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -359,6 +363,7 @@ class Reader:
 
     def field(self, name: str) -> Field:
         """Return the field of a name."""
+        name = name if self.respelled is None else self.respelled(name)
         fields = self.fields or {}
         if name not in fields:
             near = difflib.get_close_matches(name, list(fields), n=1)

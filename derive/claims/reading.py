@@ -32,6 +32,8 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "source": (("matrix", "value"), ()),
     "average": (("matrix", "value"), ("same_time",)),
     "order_parameter": (("of", "value"), ()),
+    "observable": (("of", "value"), ()),
+    "symmetry": (("of", "value"), ()),
     "conjugate": (("of", "value"), ()),
     "kernel": (("target", "value"), ("lag", "same_time")),
     "covariance": (("noises", "value"), ("same_time",)),
@@ -75,6 +77,7 @@ class ClaimsFile:
     claims: tuple[Claim, ...]
     choices: tuple[tuple[str, int | str], ...] = ()
     layer: str = ""
+    notation: str = "model"
 
 
 def load_claims(path: str | Path) -> ClaimsFile:
@@ -92,13 +95,16 @@ def load_claims(path: str | Path) -> ClaimsFile:
         raise ClaimError(f"{path}: more than {CLAIMS_DEPTH} levels of nested tables and lists") from None
     except ValueError as error:  # whatever is no TOML, or has a number of thousands of digits
         raise ClaimError(f"{path}: is not TOML ({error}); quote formulas as strings") from None
-    _only(data, ("model", "choices", "layer", "claim", "define"), str(path))
+    _only(data, ("model", "choices", "layer", "notation", "claim", "define"), str(path))
     model = data.get("model")
     if not fits(model, str) or not model:
         raise ClaimError(f'{path}: say which model the claims are about, model = "setting" or a path to a .py file')
     choices = data.get("choices", {})
     if not fits(choices, dict[str, int | str]):
         raise ClaimError(f"{path}: choices must be a table such as choices = {{ L = 3 }}")
+    notation = data.get("notation", "model")
+    if notation not in ("model", "paper"):
+        raise ClaimError(f"{path}: notation must be model or paper, not {notation!r}")
     tables = data.get("claim", [])
     if not fits(tables, list[dict[str, Any]]) or not tables:
         raise ClaimError(f"{path}: there are no claims; add [[claim]] tables with name, kind and value")
@@ -110,7 +116,7 @@ def load_claims(path: str | Path) -> ClaimsFile:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ClaimError(f"{path}: two claims are named {twice[0]!r}; give each a name of its own")
-    return ClaimsFile(path, model, claims, tuple(choices.items()), str(data.get("layer", "")))
+    return ClaimsFile(path, model, claims, tuple(choices.items()), str(data.get("layer", "")), notation)
 
 
 def _claim(table: dict[str, Any], number: int, shared: tuple[tuple[str, str], ...], path: Path) -> Claim:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from derive.cli import completion
-from derive.cli.options import takes
+from derive.cli.options import notation_option, takes
 from derive.cli.output import json_option, print_json, progress_bar
 from derive.cli.problem import named_with_choices, words_argument
 from numerics.options import options_of
@@ -53,6 +53,7 @@ Examples:
   derive build SETTING L=3 --out solvers
   derive build SETTING T=10 --target cuda --device a100
   derive build my_model.py --target cuda --batch 4096 --devices 4
+  derive build SETTING --notation paper --out solvers
 """
 
 
@@ -65,12 +66,13 @@ Examples:
     "--out", metavar="DIR", shell_complete=completion.directories, help="Write DIR/<name>/ instead of the usual place."
 )
 @takes({name: replace(one, default=None) for name, one in options_of("compile").items()})
+@notation_option
 @json_option
-def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool, **compiling: Any) -> None:
+def build(words: tuple[str, ...], check: bool, out: str | None, notation: str, as_json: bool, **compiling: Any) -> None:
     """Write the solver and the derivation of each model into generated/<name>/, or compile it for a GPU."""
     if compiling["target"] is not None:
-        if check or out is not None:
-            raise click.UsageError("--target writes nothing: leave out --check and --out")
+        if check or out is not None or notation != "model":
+            raise click.UsageError("--target writes nothing: leave out --check, --out and --notation")
         from derive.cli.compiled import print_compiled
 
         print_compiled(words, {name: value for name, value in compiling.items() if value is not None}, as_json)
@@ -83,11 +85,16 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool, *
     whole = not words
     places = _models_by_directory(words, out, check)
     with progress_bar("building", as_json) as progress:
+        from derive.api.building import in_notation
         from derive.codegen import generate_alone, generate_files
 
         home = project_directory().resolve()
         trees = {
-            place: generate_tree(models, generate_files if place.resolve() == home else generate_alone, progress)
+            place: generate_tree(
+                models,
+                in_notation(generate_files if place.resolve() == home else generate_alone, notation),
+                progress,
+            )
             for place, models in places.items()
         }
         if not check:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from derive.cli import completion
+from derive.cli.options import notation_option
 from derive.cli.output import json_option, number, print_json, print_table, progress_bar
 from derive.cli.problem import named_with_choices, target_argument, words_argument
 
@@ -171,9 +172,16 @@ CONJUGATES = "conjugates"
     help="Plain text, or LaTeX to paste into a paper.",
 )
 @click.option("--equation", metavar="NUMBER", help="One equation only, by its number in derivation.md, such as B1.")
+@notation_option
 @json_option
 def show(
-    target: str, pairs: tuple[str, ...], stage: str | None, style: str, equation: str | None, as_json: bool
+    target: str,
+    pairs: tuple[str, ...],
+    stage: str | None,
+    style: str,
+    equation: str | None,
+    notation: str,
+    as_json: bool,
 ) -> None:
     """Show what follows from a declaration, stage by stage.
 
@@ -198,6 +206,7 @@ def show(
       derive show my_model.py --stage blocks --format latex
       derive show SETTING L=3 layer=2 --stage blocks
       derive show SETTING --equation B1 --format latex
+      derive show SETTING --stage blocks --notation paper
     """
     from derive.errors import DeriveError
     from derive.inputs.problems import load_problem
@@ -206,11 +215,14 @@ def show(
     model = problem.model
     with progress_bar(f"deriving {model.name}", as_json):
         from derive.pipeline import derive_model
-        from derive.printing import equations_of, latex_of_record, text_of_record
+        from derive.printing import equations_of, latex_of_record, lettered, letters_of, text_of_record
+        from derive.printing.documents import table_of_letters
 
         derivation = derive_model(model)
+        letters = letters_of(model, notation)
         if equation is not None:
-            numbered = equations_of(derivation, STAGES if stage is None else (stage,))
+            with lettered(letters):
+                numbered = equations_of(derivation, STAGES if stage is None else (stage,))
             if equation not in numbered:
                 where = "" if stage is None else f" in the stage {stage}"
                 have = ", ".join(numbered) or "none"
@@ -231,7 +243,9 @@ def show(
             )
         chosen = (stage,) if stage is not None else shown.stages
         printed = latex_of_record if style == "latex" else text_of_record
-        texts = {name: printed(shown.record(name)).rstrip("\n") for name in chosen}
+        with lettered(letters):
+            texts = {name: printed(shown.record(name)).rstrip("\n") for name in chosen}
+        table = [] if letters is None else table_of_letters(letters, style)
     if as_json:
         print_json({"setting": model.name, "format": style, "stages": texts})
         return
@@ -244,4 +258,4 @@ def show(
                 + (f": {parameter.doc}" if parameter.doc else "")
             )
         click.echo("")
-    click.echo("\n\n".join(texts.values()))
+    click.echo("\n\n".join(filter(None, ("\n".join(table), *texts.values()))))

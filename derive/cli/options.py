@@ -21,6 +21,16 @@ COMPLETED: dict[str, Any] = {
 """The shell completion of each option."""
 
 
+notation_option = click.option(
+    "--notation",
+    type=OneOf("model", "paper"),
+    default="model",
+    show_default=True,
+    help="The names of the model, or the letters that it declares for its source, with the table of letters first.",
+)
+"""The option of commands that print derived formulas."""
+
+
 def takes(options: Mapping[str, OptionInfo]) -> Callable[[F], F]:
     """Return a decorator that adds declared options to a command, in their order."""
 

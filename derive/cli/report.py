@@ -55,6 +55,7 @@ def report(
       derive report SETTING -o report.html
       derive report my_model.py eta=0.5 --size 500 --seeds 8 -o my_model.html
       derive report SETTING L=3 --no-simulation -o report.tex
+      derive report SETTING --notation paper --no-simulation
     """
     path = check_out(out, style)
     theory, inputs, _ = loaded(target, pairs)
@@ -62,6 +63,7 @@ def report(
     command = shlex.join(
         ["derive", "report", Path(target).name if target.endswith(".py") else target, *pairs]
         + (drawn if options["simulation"] else ["--no-simulation"])
+        + (["--notation=paper"] if options["notation"] == "paper" else [])
     )
     with progress_bar(f"report on {theory.declared.name}", as_json) as progress:
         from derive.inputs.problems import problem_of

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
+from derive.cli.problem import OneOf
 
 EXIT_CODES = {"proved": 0, "refuted": 1, "not decided": 4, "supported": 5}
 """By the claim that is known least: a refuted one, else one that is not decided, else one that is only supported."""
@@ -34,6 +37,7 @@ Examples:
   derive verify SETTING
   derive verify --claims my_paper.toml
   derive verify my_model.py --claims my_paper.toml --json
+  derive verify SETTING --claims my_paper.toml --notation paper
 
 \b
 A claims file:
@@ -67,9 +71,14 @@ Keys of --json:
     shell_complete=completion.files(".toml"),
     help="A claims file of your own, in TOML.",
 )
+@click.option(
+    "--notation",
+    type=OneOf("model", "paper"),
+    help="The names that the claims of --claims are typed in; otherwise as the file says, or those of the model.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="One line per claim, also of those that are proved.")
 @json_option
-def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: bool) -> None:
+def verify(target: str | None, claims_file: str | None, notation: str | None, verbose: bool, as_json: bool) -> None:
     """Check hand-written formulas against what is derived: how many hold by setting, and each that does not."""
     from derive.claims import load_claims, project_claims
     from derive.inputs.loading import is_file_target, load_model, setting_names
@@ -79,6 +88,7 @@ def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: 
     model = load_model(target) if target is not None else None
     if claims_file is not None:
         files = [load_claims(claims_file)]
+        files = files if notation is None else [replace(files[0], notation=notation)]
     elif target is not None and is_file_target(target):
         files = []
     else:

@@ -108,10 +108,10 @@ class FieldRules:
         hint = next(f"psi{n}" for n in range(len(self.taken) + 1) if f"psi{n}" not in self.taken)
         return self.new_field(hint, sector, role="spectral")
 
-    def take_spectral(self) -> tuple[SystemField, ...]:
-        """Remove and return the fields of the probe; only other probes may use their names again."""
+    def take_spectral(self, root: Field) -> tuple[SystemField, ...]:
+        """Remove and return the fields of the probe `root`; only other probes may use their names again."""
         taken = tuple(f for f in self.rules.values() if f.field.role == "spectral")
-        names = {field.name for field in self.rules if field.role == "spectral"} | self.probe_names
+        names = {root.name, *(f.field.name for f in taken)} | self.probe_names
         self.taken -= names
         self.probe_names = names
         self.rules = {field: rule for field, rule in self.rules.items() if field.role != "spectral"}

@@ -299,7 +299,7 @@ class Probing:
             self._check_sizes(matrix, sp.S.Zero)
             raise
         images = tuple((name, self._image(name, other, root)) for name, other in between)
-        fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
+        fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral(root))
         if self.times is not None:
             fields = tuple(without_later(field, self.times) for field in fields)
         if _diagonals(matrix) and all(f.product is None for f in fields):

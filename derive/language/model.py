@@ -17,6 +17,7 @@ from derive.language.contents import everything, symbols
 from derive.language.equations import DeclaredSpectrum, Eq, named
 from derive.language.expressions import plain, word
 from derive.language.matrices import Evolving, MatrixExpression
+from derive.language.notation import read_notation
 from derive.language.starts import probe_written_out, starts_written_out
 from derive.language.symbols import Parameter, exact
 from derive.support.display import Displayed
@@ -39,6 +40,9 @@ class Model(Displayed):
         arrays: a function of the parameter values (a dictionary) that returns default arrays for data(...) by name.
         refuses: a function of the user's arrays (a dictionary) that returns what is wrong with them, or "".
         alignments: those of observe, stored as pairs; set by the model.
+        notation: the letters of a source by name, {"J0 h0": r"\\chi^1", "J0^T g1": (gamma0, r"\\xi^0")}: what the model
+            calls J0^T g1 is gamma0 times the source's letter. Names are those of `derive show`: fields, hat x, u[x],
+            C[a,b], R[a,j], parameters, matrices, z and G. Printed with `--notation paper`.
 
     >>> from derive import Model, goe, mean, normal, outer, parameter, positive, sectors, spectrum
     >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
@@ -62,6 +66,7 @@ class Model(Displayed):
     arrays: Any = None
     refuses: Any = None
     alignments: tuple[tuple[str, Alignment], ...] = ()
+    notation: Any = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", _listed("parameters", self.parameters, "parameters=(eta, T)"))
@@ -84,6 +89,7 @@ class Model(Displayed):
         if self.probe is not None:
             object.__setattr__(self, "probe", written if isinstance(self.probe, tuple) else written[0][1])
         object.__setattr__(self, "equations", starts_written_out(equations))
+        object.__setattr__(self, "notation", read_notation(self.notation, tuple(self.parameters)))
         check(self)
         refuse_array_calls(everything(self))
 

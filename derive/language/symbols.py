@@ -193,7 +193,7 @@ def _check_name(name: str, what: str) -> None:
         raise DeclarationError(f"{what} {name!r}: Python reads this name as another one; write {plain!r}")
 
 
-def _check_latex(latex: str, where: str) -> None:
+def check_latex(latex: str, where: str) -> None:
     """Refuse LaTeX that cannot occur inside a formula."""
     if not isinstance(latex, str):
         raise DeclarationError(f"{where}: latex={latex!r} is not text; write it as latex=r'\\lambda'")
@@ -241,7 +241,7 @@ class _Named(DisplayedNode, sp.Symbol):
 
     def __new__(cls, name: str, payload: tuple[Any, ...], latex: str = "", **assumptions: bool) -> Self:
         _check_name(name, cls.__name__.lower())
-        _check_latex(latex, f"{cls.__name__.lower()} {name}")
+        check_latex(latex, f"{cls.__name__.lower()} {name}")
         obj: Self = sp.Symbol.__xnew__(cls, name, **assumptions)
         obj.payload = payload
         obj.tex = latex.strip()

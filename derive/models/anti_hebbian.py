@@ -43,4 +43,17 @@ MODEL = Model(
     ],
     observe={"activity": mean(v(t) ** 2), "memory": mean(v(t) * start)},
     probe=spectrum(M(T)),
+    notation={
+        "M0": "M_0",
+        "dt": r"\Delta t",
+        "psi0": "h",
+        "u[M0 v]": (-1, "u_v"),
+        "u[M0 psi0]": "u_h",
+        "C[v,v]": "C_v",
+        "C[psi0,psi0]": "C_h",
+        "C[v,psi0]": "C_{vh}",
+        "R[v,M0 v]": (-dt, "R_v"),
+        "R[psi0,M0 v]": (-dt, "R_{hv}"),
+        "R[psi0,M0 psi0]": "R_h",
+    },
 )

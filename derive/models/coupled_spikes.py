@@ -38,6 +38,31 @@ kappa = parameter("kappa", default=0.5, domain=real, doc="how much a spike depen
 S = parameter("S", default=3, domain=whole_positive, doc="number of spikes")
 
 
+LETTERS = {
+    "W0": "W(0)",
+    "N0": "N",
+    "N1": "N_1",
+    "G": r"\mathcal{G}",
+    "u[chi]": r"u^\chi",
+    "u[xi]": r"u^\xi",
+    "u[W0 psi0]": r"u^{\psi_1}",
+    "u[W0^T psi1]": r"u^{\psi_0}",
+    "C[phi,phi]": r"C^\phi",
+    "C[g,g]": "C^g",
+    "R[phi,xi]": r"R^\phi",
+    "R[g,chi]": "R^g",
+    "C[psi0,psi0]": r"C^{\psi_0}",
+    "C[psi1,psi1]": r"C^{\psi_1}",
+    "R[psi0,W0^T psi1]": r"R^{\psi_0}",
+    "R[psi1,W0 psi0]": r"R^{\psi_1}",
+    "C[psi0,phi]": "c_0",
+    "C[psi1,g]": "c_1",
+    "R[psi0,xi]": r"\rho_0",
+    "R[psi1,chi]": r"\rho_1",
+}
+"""The letters of the paper's appendix on statistically dependent spikes."""
+
+
 def declare(phi_law: Callable[[Expr, Expr], Expr], g_law: Callable[[Expr, Expr], Expr]) -> Model:
     """Return the model with phi(t) = phi_law(a(t), sum of earlier xi), g(t) = g_law(b(t), sum of earlier chi)."""
     N0, N1 = sectors("N0", N1=alpha)
@@ -59,6 +84,7 @@ def declare(phi_law: Callable[[Expr, Expr], Expr], g_law: Callable[[Expr, Expr],
         ],
         observe={"phi_norm": mean(phi(t) ** 2), "g_norm": mean(g(t) ** 2), "alignment": overlap(g(t), chi(t))},
         probe=spectrum(W(S).T @ W(S) / N1),
+        notation=LETTERS,
     )
 
 

@@ -108,6 +108,50 @@ def core(W: Sequence[Any], squares: Sequence[Any], N: Sequence[Any]) -> Any:
     return reduce(add, terms, below.T @ below / size)
 
 
+def letters(L: int, data: str, spectrum: str, teachers: str, scale: Expr) -> dict[str, Any]:
+    """Return the letters of the paper's appendix on deep linear networks."""
+    named: dict[str, Any] = {"v": "v", "delta": r"\Delta", "readout": "w^L(0)", "eps": r"\epsilon"}
+    named |= {"G": r"\mathcal{H}", "C[v,v]": "C_v", "C[delta,delta]": r"C_\Delta"}
+    if teachers == "alike":
+        named |= {"teacher": r"w_\star"}
+    if spectrum == "isotropic":
+        named |= {"u[X v]": r"u_\Delta"}
+        if data == "full_batch":
+            named |= {"u[h0]": "u^0", "R[delta,X v]": r"R_\Delta", "R[v,h0]": "R_{vu}^0"}
+    if data == "online":
+        named |= {"alpha": r"\alpha_B", "P": "B"}
+    named |= {"C[psi0,psi0]": r"C^{\psi_0}", "C[psi1,psi1]": r"C^{\psi_1}"}
+    for k in range(L + 1):
+        named |= {f"h{k}": f"h^{k}", f"g{k}": f"g^{k}", f"C[h{k},h{k}]": f"C_h^{k}", f"C[g{k},g{k}]": f"C_g^{k}"}
+    for k in range(L):
+        h, g, forward, backward = f"h{k}", f"g{k + 1}", f"J{k} h{k}", f"J{k}^T g{k + 1}"
+        above, below = f"J{k} psi0", f"J{k}^T psi1"
+        named |= {
+            f"N{k + 1}": "N",
+            f"J{k}": f"W^{k}(0)",
+            forward: rf"\chi^{k + 1}",
+            backward: (scale, rf"\xi^{k}") if k == 0 else rf"\xi^{k}",
+            f"u[{forward}]": f"u^{k + 1}",
+            f"u[{backward}]": f"r^{k}",
+            f"R[{h},{backward}]": f"R_{{hr}}^{k}",
+            f"R[{g},{forward}]": f"R_{{gu}}^{k + 1}",
+            above: r"\zeta_1",
+            below: r"\zeta_2",
+            f"u[{above}]": r"u_{\zeta_1}",
+            f"u[{below}]": r"u_{\zeta_2}",
+            f"C[{h},psi0]": rf"C^{{h^{k}\psi_0}}",
+            f"C[{g},psi1]": rf"C^{{g^{k + 1}\psi_1}}",
+            f"R[psi0,{backward}]": rf"R^{{\psi_0 r^{k}}}",
+            f"R[psi1,{forward}]": rf"R^{{\psi_1 u^{k + 1}}}",
+            f"R[psi0,{below}]": r"R^{\psi_0\zeta_2}",
+            f"R[psi1,{above}]": r"R^{\psi_1\zeta_1}",
+            f"R[{h},{below}]": rf"R^{{h^{k}\zeta_2}}",
+            f"R[{g},{above}]": rf"R^{{g^{k + 1}\zeta_1}}",
+        }
+    named.pop("g0"), named.pop("C[g0,g0]")
+    return named
+
+
 def check_choices(spectrum: str, kernel: str) -> None:
     """Refuse choices that exclude each other."""
     if kernel == "sample" and spectrum == "power_law":
@@ -174,6 +218,7 @@ def declare(L: int, data: str, param: str, spectrum: str, teachers: str, kernel:
             )
     parameters = (alpha, nu, gamma0, eta, sigma, T, C, *of_law)
     own: dict[str, Any] = {"arrays": alike, "refuses": unusable} if teachers == "given" else {}
+    own["notation"] = letters(L, data, spectrum, teachers, scale)
     return Model(parameters=parameters, equations=equations, observe=observe, probe=probe, **own)
 
 

@@ -6,7 +6,9 @@ step on layer l is (gamma0 / sqrt(C D)) K B H^T, or (gamma0 / sqrt(C D)) K B (X^
 (sample=finite). Any depth L >= 2 and any hidden layer 1 <= l < L.
 """
 
-from sympy import sqrt
+from typing import Any
+
+from sympy import Expr, Rational, sqrt
 
 from derive import (
     Model,
@@ -21,6 +23,31 @@ from derive import (
     whole_choice,
 )
 from derive.errors import ParameterError
+
+
+def letters(nu: Expr, chi: Expr, gamma0: Expr) -> dict[str, Any]:
+    """Return the letters of the fields of L=2, in the paper's appendix on many outputs."""
+    v4 = nu ** Rational(3, 2) / chi
+    v5 = gamma0 * v4 * sqrt(chi)
+    fields = {"W0^T psi0": "v^1", "psi2": "v^1", "B psi2": "v^2", "psi3": "v^2", "psi1": "v^3"}
+    scaled = {"A^T psi1": (v4, "v^4"), "psi4": (gamma0 * v4, "v^4"), "B^T psi4": (v5, "v^5"), "psi5": (v5, "v^5")}
+    return {
+        **fields,
+        **scaled,
+        "u[W0^T psi0]": "u_1",
+        "u[B psi2]": "u_2",
+        "u[A^T psi1]": "u_4",
+        "u[B^T psi4]": "u_5",
+        **{f"C[{psi},{psi}]": f"C_v^{k}" for k, psi in enumerate(("psi0", "psi2", "psi3", "psi1", "psi4", "psi5"))},
+        "R[psi0,W1^T psi1]": "R_{06}",
+        "R[psi0,W0 psi5]": "R_{06}",
+        "R[psi2,B^T psi4]": "R_{15}",
+        "R[psi3,A^T psi1]": "R_{24}",
+        "R[psi1,W1 psi0]": "R_{33}",
+        "R[psi1,A psi3]": (gamma0, "R_{33}"),
+        "R[psi4,B psi2]": "R_{42}",
+        "R[psi5,W0^T psi0]": "R_{51}",
+    }
 
 
 def declare(L: int, layer: int, sample: str) -> Model:
@@ -44,7 +71,11 @@ def declare(L: int, layer: int, sample: str) -> Model:
     target = B @ X.T @ X / P if finite else B
     trained = W[layer] + gamma0 / sqrt(C * D) * backward @ target @ forward.T
     used = (nu, chi, *((alpha,) if finite else ()), gamma0)
-    return Model(parameters=used, probe=spectrum(trained.T @ trained / N))
+    notation: dict[str, Any] = {f"W{i}": f"W^{i}(0)" for i in range(L)}
+    notation |= {"psi0": "v^0", "z": (-1, r"i\omega"), "G": (-1, r"\mathcal{H}")}
+    if (L, finite) == (2, False):
+        notation |= letters(nu, chi, gamma0)
+    return Model(parameters=used, probe=spectrum(trained.T @ trained / N), notation=notation)
 
 
 MODEL = family(

@@ -29,6 +29,30 @@ gamma = parameter("gamma", default=1.0, domain=nonnegative, doc="strength of a s
 gamma0 = parameter("gamma0", default=1.0, domain=positive, doc="output scale; large is rich")
 
 
+BASIC = {"W0": "W(0)", "psi0": "v^0", "z": (-1, r"i\omega"), "G": (-1, r"\mathcal{H}")}
+LETTERS = {
+    **BASIC,
+    "B psi0": "v^1",
+    "psi2": "v^1",
+    "psi1": "v^2",
+    "A^T psi1": (nu / chi, "v^3"),
+    "psi3": (gamma * nu / chi, "v^3"),
+    "u[B psi0]": "u_1",
+    "u[A^T psi1]": "u_3",
+    "C[psi0,psi0]": "C_{00}",
+    "C[psi2,psi2]": "C_{11}",
+    "C[psi1,psi1]": "C_{22}",
+    "C[psi3,psi3]": "C_{33}",
+    "R[psi0,W0^T psi1]": "R_{04}",
+    "R[psi0,B^T psi3]": "R_{04}",
+    "R[psi2,A^T psi1]": "R_{13}",
+    "R[psi1,W0 psi0]": "R_{22}",
+    "R[psi1,A psi2]": (gamma, "R_{22}"),
+    "R[psi3,B psi0]": "R_{31}",
+}
+"""The letters of the paper's appendix on many outputs, for one step on the population."""
+
+
 def declare(sample: str, steps: int, output: str) -> Model:
     """Return the network after a number of steps, on finitely many samples or on the population."""
     finite, own = sample == "finite", output == "included"
@@ -40,7 +64,8 @@ def declare(sample: str, steps: int, output: str) -> Model:
             change -= gamma / sqrt(chi) / (gamma0 * N) * A @ A.T @ W
         W += change @ X.T @ X / P if finite else change
     used = (nu, chi, *((alpha,) if finite else ()), gamma, *((gamma0,) if own else ()))
-    return Model(parameters=used, probe=spectrum(W.T @ W / N))
+    printed = sample == "population" and steps == 1 and not own
+    return Model(parameters=used, probe=spectrum(W.T @ W / N), notation=LETTERS if printed else BASIC)
 
 
 MODEL = family(

@@ -14,4 +14,13 @@ MODEL = Model(
     parameters=(gamma0,),
     observe={"spike_norm": mean(v**2)},
     probe=spectrum(M0 + gamma0 / D * outer(v, v)),
+    notation={
+        "M0": "M_0",
+        "psi0": "h",
+        "C[v,v]": "C_v",
+        "C[v,psi0]": "C_{vh}",
+        "C[psi0,psi0]": "C_h",
+        "R[psi0,M0 psi0]": "R_h",
+        "u[M0 psi0]": "u_h",
+    },
 )

@@ -140,7 +140,21 @@ def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
                 Eq(W[n](0), J[n]),
                 Eq(W[n](t + 1), W[n](t) + eta * gamma / sqrt(N) * outer(spike[n + 1](t), phi[n](t))),
             ]
+    named = {"V": "W^0", "w": "w^L", "G": r"\mathcal{G}"}
+    for n in layers:
+        named |= {f"{name}{n}": f"{letter}^{n}" for name, letter in (("h", "h"), ("phi", r"\phi"), ("g", "g"))}
+        named |= {f"C[phi{n},phi{n}]": rf"C^{{\phi^{n}}}", f"C[g{n},g{n}]": f"C^{{g^{n}}}"}
+        if n < L:
+            forward, backward = f"J{n} phi{n}", f"J{n}^T g{n + 1}"
+            named |= {f"J{n}": f"W^{n}(0)", f"z{n}": f"z^{n}", forward: rf"\chi^{n + 1}", backward: rf"\xi^{n}"}
+            named |= {f"u[{forward}]": rf"u^{{\chi^{n + 1}}}", f"u[{backward}]": rf"u^{{\xi^{n}}}"}
+            named |= {f"R[phi{n},{backward}]": rf"R^{{\phi^{n}}}", f"R[g{n + 1},{forward}]": f"R^{{g^{n + 1}}}"}
+            named |= {f"C[psi0,phi{n}]": f"c_0^{n}", f"C[psi1,g{n + 1}]": f"c_1^{n + 1}"}
+            named |= {f"R[psi0,{backward}]": rf"\rho_0^{n}", f"R[psi1,{forward}]": rf"\rho_1^{n + 1}"}
+            named |= {f"R[psi0,J{n}^T psi1]": r"R^{\psi_0}", f"R[psi1,J{n} psi0]": r"R^{\psi_1}"}
+            named |= {f"u[J{n}^T psi1]": r"u^{\psi_0}", f"u[J{n} psi0]": r"u^{\psi_1}"}
     return Model(
+        notation=named,
         parameters=(gamma, eta, sigma, P, D, B, T, draw),
         equations=equations,
         observe={

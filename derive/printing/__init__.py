@@ -9,11 +9,14 @@ from derive.printing.documents import (
     text,
     text_of_record,
 )
+from derive.printing.lettering import lettered, letters_of
 
 __all__ = [
     "equations_of",
     "latex",
     "latex_of_record",
+    "lettered",
+    "letters_of",
     "markdown_of_derivation",
     "sections_as_data",
     "text",

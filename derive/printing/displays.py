@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy as sp
 
+from derive.errors import DeclarationError
 from derive.language.data import GivenData, LabelTable
 from derive.language.equations import DeclaredSpectrum, Eq
 from derive.language.family import Family
@@ -31,6 +32,7 @@ from derive.printing.documents import (
     text,
     text_of_record,
 )
+from derive.printing.lettering import MODEL, lettered, letters_of
 from derive.printing.names import system_of
 from derive.printing.sections import sections_of
 from derive.records.base import Record
@@ -62,6 +64,28 @@ def latex_of(shown: Any) -> str:
 def markdown_of(shown: Any) -> str:
     """Return Markdown for a notebook, with formulas between $$."""
     raise TypeError(f"a {type(shown).__name__} has no printed form")
+
+
+def in_notation(notation: str, shown: Any, form: str) -> Any:
+    """Return a form of an object, such as `text_of`, in the names of the model or the letters of its source."""
+    printed = globals()[form]
+    if notation == MODEL:
+        return printed(shown)
+    model = _model_of(shown)
+    if model is None:
+        raise DeclarationError(f"a {type(shown).__name__} has no notation of its own; print its derivation or a record")
+    with lettered(letters_of(model, notation)):
+        return printed(shown)
+
+
+def _model_of(shown: Any) -> Model | None:
+    """Return the model that an object belongs to; None if it does not tell."""
+    if isinstance(shown, Model):
+        return shown
+    if isinstance(shown, (Derivation, DerivedProbe)):
+        return shown.model if isinstance(shown, Derivation) else shown.training.model
+    system = system_of(shown) if isinstance(shown, Record) else None
+    return None if system is None else system.model
 
 
 # -- expressions, matrices and equations

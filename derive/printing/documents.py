@@ -16,10 +16,10 @@ from derive.language.matrices import MatrixExpression
 from derive.language.model import Model
 from derive.pipeline import PROBE_STAGES, STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
+from derive.printing.lettering import Lettering, current, plain_letter
 from derive.printing.names import PrintedNames
-from derive.printing.of_training import spectral_sections
 from derive.printing.plain import TextPrinter, in_brackets
-from derive.printing.sections import sections_of
+from derive.printing.sections import joined_sections, sections_of
 from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
 from derive.records.base import Record
@@ -40,7 +40,10 @@ def text_of_record(record: Record) -> str:
     for section in sections_of(record):
         if not section.statements:
             continue
-        lines += ["", *textwrap.wrap(section.title, COLUMNS - 2, initial_indent="  ", subsequent_indent="  ")]
+        lines += [
+            "",
+            *textwrap.wrap(printer.words(section.title), COLUMNS - 2, initial_indent="  ", subsequent_indent="  "),
+        ]
         for statement in section.statements:
             lines += text_of_statement(statement, printer)
     return "\n".join(lines) + "\n"
@@ -49,7 +52,8 @@ def text_of_record(record: Record) -> str:
 def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
     """Return one statement as indented lines."""
     if statement.left is None:
-        return textwrap.wrap(statement.remark, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
+        words = printer.words(statement.remark)
+        return textwrap.wrap(words, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
     line = printer.doprint(tidy(statement.left))
     if isinstance(statement.right, sp.BlockMatrix):
         return text_of_matrix(line, statement.right, printer)
@@ -62,10 +66,11 @@ def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
     broken = break_text(line, COLUMNS - 4)
     lines = ["    " + broken[0], *("        " + rest for rest in broken[1:])]
     if statement.remark:
-        if len(lines[-1]) + len(statement.remark) + 5 <= COLUMNS:
-            lines[-1] += f"   ({statement.remark})"
+        remark = printer.words(statement.remark)
+        if len(lines[-1]) + len(remark) + 5 <= COLUMNS:
+            lines[-1] += f"   ({remark})"
         else:
-            lines += textwrap.wrap(f"({statement.remark})", COLUMNS, initial_indent=" " * 8, subsequent_indent=" " * 8)
+            lines += textwrap.wrap(f"({remark})", COLUMNS, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return lines
 
 
@@ -120,7 +125,11 @@ def latex_of_record(record: Record) -> str:
     for section in sections_of(record):
         if not section.statements:
             continue
-        lines += ["", rf"\paragraph{{{prose(section.title)}}}", *([explained(section.why)] if section.why else [])]
+        lines += [
+            "",
+            rf"\paragraph{{{printer.words(section.title, prose)}}}",
+            *([explained(section.why)] if section.why else []),
+        ]
         for statement in section.statements:
             lines += latex_of_statement(statement, printer)
     return "\n".join(lines) + "\n"
@@ -133,12 +142,12 @@ def explained(why: str) -> str:
 
 
 def latex_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
+    remark = printer.words(statement.remark, lambda words: prose(words, printer.names.written))
     if statement.left is None:
-        return [prose(statement.remark, printer.names.written) + "."]
+        return [remark + "."]
     shown = display(statement, printer)
     if not statement.remark:
         return [r"\[", shown, r"\]"]
-    remark = prose(statement.remark, printer.names.written)
     if "aligned" in shown or visible(shown) + len(remark) > TEX_COLUMNS:
         return [r"\[", shown, r"\]", f"({remark})"]
     return [r"\[", rf"{shown} \quad \text{{({remark})}}", r"\]"]
@@ -220,6 +229,9 @@ def markdown_of_derivation(derivation: Derivation) -> str:
     if model.doc.strip():
         lines += [textwrap.dedent(model.doc).strip(), ""]
     lines += parameter_table(model)
+    letters = current()
+    if letters is not None:
+        lines += ["## Letters of the source", "", *table_of_letters(letters, "markdown"), ""]
     lines += ["## Declaration", "", *declared(model)]
     several = len(derivation.probes) > 1
     training = derivation.first if len(derivation.probes) == 1 else derivation
@@ -234,13 +246,14 @@ def markdown_of_derivation(derivation: Derivation) -> str:
             lines += [
                 f"## Joined by the spectral fields{layer}",
                 "",
-                *markdown_of_sections(added, spectral_sections(added)),
+                *markdown_of_sections(added, joined_sections(added)),
             ]
         for stage in stages:
             record = level.record(stage)
             lines += [f"## {record.title}{layer} (`{stage}`)", "", *markdown_of_sections(record)]
             assumed.update(dict.fromkeys(record.assumptions))
-    lines += ["## Assumptions", "", *(f"- {cell(assumption)}" for assumption in assumed)]
+    words = TexPrinter().words
+    lines += ["## Assumptions", "", *(f"- {words(assumption, cell)}" for assumption in assumed)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -252,14 +265,18 @@ def markdown_of_sections(
     lines = []
     for section in sections_of(record) if sections is None else sections:
         if section.statements:
-            lines += [heading.format(cell(section.title)), "", *([section.why, ""] if section.why else [])]
+            lines += [
+                heading.format(printer.words(section.title, cell)),
+                "",
+                *([section.why, ""] if section.why else []),
+            ]
             for statement in section.statements:
                 lines += markdown_of_statement(statement, printer)
     return lines
 
 
 def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
-    words = cell(statement.remark, printer.names.written)
+    words = printer.words(statement.remark, lambda words: cell(words, printer.names.written))
     if statement.left is None:
         return [words + ".", ""]
     tag = [rf"\tag{{{statement.tag}}}"] if statement.tag else []
@@ -289,11 +306,12 @@ def declared(model: Model) -> list[str]:
 
 def latex_of_equation(equation: Eq) -> str:
     printer = TexPrinter()
-    return broken_tex(f"{printer.doprint(equation.target)} = ", printer.terms(equation.value), "")
+    target, value = in_letters(equation.target), in_letters(equation.value)
+    return broken_tex(f"{printer.doprint(target)} = ", printer.terms(value), "")
 
 
 def latex_of_observable(name: str, value: sp.Expr) -> str:
-    return broken_tex(f"{latex_word(name)} = ", TexPrinter().terms(value), "")
+    return broken_tex(f"{latex_word(name)} = ", TexPrinter().terms(in_letters(value)), "")
 
 
 def latex_of_spectrum(probe: DeclaredSpectrum) -> str:
@@ -358,13 +376,62 @@ def equations_of(derivation: Derivation, stages: Iterable[str] = STAGES) -> dict
 def text(expression: Any, record: Record | None = None) -> str:
     """Return an expression, or a matrix of a declaration, as plain ASCII. The record resolves the engine's names."""
     printer = TextPrinter(PrintedNames.of(record))
+    expression = in_letters(expression, record)
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
 def latex(expression: Any, record: Record | None = None) -> str:
     """Return an expression, or a matrix of a declaration, as LaTeX. The record resolves the engine's names."""
     printer = TexPrinter(PrintedNames.of(record))
+    expression = in_letters(expression, record)
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
+
+
+def comment(expression: Any, record: Record) -> str:
+    """Return an expression of a record as a comment of generated code: in its names, or in the letters switched on."""
+    if current() is not None:
+        return text(expression, record)
+    return str(TextPrinter(PrintedNames(kernels=True)).doprint(tidy(expression)))
+
+
+def comment_of_equation(left: sp.Basic, right: sp.Basic, record: Record) -> str:
+    """Return an equation of a record as a comment of generated code."""
+    letters = current()
+    if letters is not None:
+        statement = letters.stated(record, Statement(left, right))
+        printer = TextPrinter(PrintedNames.of(record))
+        return " = ".join(str(printer.doprint(tidy(side))) for side in (statement.left, statement.right))
+    return f"{comment(left, record)} = {comment(right, record)}"
+
+
+def in_letters(expression: Any, record: Record | None = None) -> Any:
+    """Return an expression in the scales of the letters that are switched on."""
+    letters = current()
+    return expression if letters is None else letters.rescaled(expression, record)
+
+
+def rows_of_letters(letters: Lettering) -> list[tuple[str, str, str]]:
+    """Return each name of the model, with what it is in the source as text and as LaTeX."""
+    rows = []
+    for row in letters.rows:
+        plain, tex = (p().doprint(row.scale) for p in (TextPrinter, TexPrinter))
+        before = {"1": "", "-1": "-"}
+        spoken = before.get(plain, f"({plain}) " if row.scale.is_Add else f"{plain} ") + plain_letter(row.latex)
+        rows.append((row.key, spoken, before.get(tex, rf"{tex}\, ") + row.latex))
+    return rows
+
+
+def table_of_letters(letters: Lettering, style: str) -> list[str]:
+    """Return the table of letters as text, LaTeX or Markdown."""
+    rows = rows_of_letters(letters)
+    if style == "text":
+        width = max(len(key) for key, _, _ in rows)
+        head = "Letters of the source"
+        return [head, "=" * len(head), "", *(f"    {key:{width}} = {plain}" for key, plain, _ in rows)]
+    if style == "latex":
+        lines = [rf"{prose(key)} & ${tex}$ \\" for key, _, tex in rows]
+        return [r"\subsection*{Letters of the source}", r"\begin{tabular}{ll}", *lines, r"\end{tabular}"]
+    return ["| model | source |", "| --- | --- |", *(f"| `{key}` | ${tex}$ |" for key, _, tex in rows)]
 
 
 def sections_as_data(record: Record) -> list[dict[str, Any]]:

@@ -80,7 +80,8 @@ class PrintedNames:
     """Fields that stand for products, and symbols that stand for order parameters; empty to print names as they are.
 
     `written` holds the names with declared LaTeX, for sentences that mention them; `mentioned` all names that cannot be
-    read as words, with the LaTeX of each.
+    read as words, with the LaTeX of each. With `kernels` the mean of a product of two fields is printed as the order
+    parameter that it is; a declaration prints it as a mean.
     """
 
     products: dict[Field, ProductName] = data_field(default_factory=dict)
@@ -88,6 +89,7 @@ class PrintedNames:
     source: str = "j"
     written: dict[str, str] = data_field(default_factory=dict)
     mentioned: dict[str, str] = data_field(default_factory=dict)
+    kernels: bool = False
 
     @staticmethod
     def of(record: Record | None) -> PrintedNames:
@@ -144,7 +146,7 @@ class PrintedNames:
         own = {f.field for f in system.fields} - set(products)
         spoken = {name: name for name in ("z", "s", "A(z)")}
         spoken |= {symbol.name: latex_symbol(symbol) for symbol in (*named, *own) if is_no_word(symbol.name)}
-        return PrintedNames(products, symbols, "j" if "j" not in taken else "source", written, spoken)
+        return PrintedNames(products, symbols, "j" if "j" not in taken else "source", written, spoken, True)
 
 
 def system_of(record: Record | None) -> System | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
@@ -10,8 +11,9 @@ import sympy as sp
 from derive.algebra.nodes import TAU
 from derive.language import matrices
 from derive.language.symbols import EngineSymbol
-from derive.language.vectors import Field
+from derive.language.vectors import PAST, Field
 from derive.printing.layout import Times, is_negative, matrix_terms, signed_sum
+from derive.printing.lettering import Lettering, current, two_values
 from derive.printing.names import PrintedNames
 
 
@@ -33,8 +35,31 @@ class NotationPrinter:
 
     def __init__(self, names: PrintedNames | None = None):
         super().__init__({"order": None})  # type: ignore[call-arg]  # SymPy's printer
-        self.names = names or PrintedNames()
+        self.letters = current()
+        names = names or PrintedNames()
+        self.names = names if self.letters is None else renamed(names, self.letters)
         self.times = Times()
+
+    def _written(self, latex: str) -> str:
+        """Write a letter of the source, given as LaTeX."""
+        raise NotImplementedError
+
+    def _letter(self, symbol: sp.Symbol) -> str | None:
+        """The letter of what a declaration names, or of a product; None to print its name."""
+        latex = None if self.letters is None else self.letters.word(symbol)
+        return None if latex is None else self._written(latex)
+
+    marks = ""
+    """What surrounds a letter in a sentence."""
+
+    def words(self, sentence: str, prose: Callable[[str], str] = str) -> str:
+        """A sentence, in which names of the model are letters. `prose` prints the pieces between them."""
+        if self.letters is None:
+            return prose(sentence)
+        return "".join(
+            prose(piece) + (f"{self.marks}{self._written(letter)}{self.marks}" if letter else "")
+            for piece, letter in self.letters.pieces(sentence)
+        )
 
     def _word(self, symbol: Any) -> str:
         """The name of what a declaration names."""
@@ -56,26 +81,52 @@ class NotationPrinter:
     # -- names
 
     def _print_Field(self, field: Field) -> str:
+        if (letter := self._letter(field)) is not None:
+            return letter
         if field in self.names.products:
             return f"({self._product(field)})"
         return self.one if field.role == "constant" else self._word(field)
 
     def _product(self, field: Field) -> str:
-        if field not in self.names.products:
+        if field not in self.names.products or self._letter(field) is not None:
             return self._print_Field(field)
         product = self.names.products[field]
         matrix = f"{self._word(product.matrix)}{self._transposed(product.transposed)}"
         return f"{matrix} {self._product(product.argument)}"
 
-    def _index(self, *fields: Field) -> str:
-        """The fields of an order parameter or a noise."""
+    def _index(self, *names: str) -> str:
+        """The indices of an order parameter or a noise."""
         raise NotImplementedError
+
+    def _pair(self, kind: str, *fields: Field) -> tuple[str, bool]:
+        """An order parameter, and whether it is that of the fields in the opposite order."""
+        letter = None if self.letters is None or len(fields) != 2 else self.letters.pair(kind, *fields)
+        if letter is not None:
+            return self._written(letter[0]), letter[1]
+        turned = kind == "C" and len(fields) == 2 and canonical(*fields) != fields
+        a, *others = fields[::-1] if turned else fields
+        second = self._noise_index if kind == "R" else self._product
+        return kind + self._index(self._product(a), *map(second, others)), turned
+
+    def _noise_letter(self, field: Field) -> str | None:
+        """The letter of the noise of a field."""
+        if self.letters is None or field not in self.letters.noises:
+            return None
+        return self._written(self.letters.noises[field][0])
+
+    def _noise_index(self, field: Field) -> str:
+        return self._noise_letter(field) or self._product(field)
+
+    def _noise_name(self, field: Field) -> str:
+        return self._noise_letter(field) or "u" + self._index(self._product(field))
 
     def _print_Symbol(self, symbol: sp.Symbol, style: str = "plain") -> str:
         engine = isinstance(symbol, EngineSymbol) or type(symbol) is sp.Symbol
         return self._meaning(symbol.name) if engine else self._word(symbol)
 
     def _meaning(self, name: str) -> str:
+        if self.letters is not None and name in self.letters.engine:
+            return self._written(self.letters.engine[name][0])
         return self._meant(self.names.symbols.get(name), name)
 
     def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol, style: str = "plain") -> str:
@@ -96,11 +147,32 @@ class NotationPrinter:
     def _print_FieldAt(self, value: sp.Basic) -> str:
         return self._print_Field(value.field) + self._argument(value)
 
+    @property
+    def of_z(self) -> str:
+        """The argument of a function of the spectral variable; one of i omega is written as one of omega."""
+        latex = "z" if self.letters is None else self.letters.engine.get("z", ("z", None))[0]
+        return f"({self._written(latex.removeprefix('i').strip() or latex)})"
+
     def _order_parameter(self, kind: str, left: Field, right: Field, times: Sequence[sp.Expr]) -> str:
-        name = kind + self._index(left, right)
+        name, turned = self._pair(kind, left, right)
         if times == (TAU, TAU):
             return f"{name}({self.tau}{self.comma}{self.tau}')"
+        times = times[::-1] if turned and len(times) == 2 else times
         return f"{name}({self.comma.join(map(self._time, times))})" if times else name
+
+    def _print_Mean(self, node: sp.Basic) -> str:
+        values = two_values(node.expression) if self.names.kernels else None
+        if values is None:
+            return self._mean(node.expression)
+        a, b = values
+        times = [TAU if v.field.role == "spectral" else v.time for v in values]
+        if a.field == b.field and times[0] is not None and times[0].has(PAST):
+            times = times[::-1]
+        return self._order_parameter("C", a.field, b.field, tuple(time for time in times if time is not None))
+
+    def _mean(self, expression: sp.Expr) -> str:
+        """The average of an expression."""
+        raise NotImplementedError
 
     def _print_Correlation(self, node: sp.Basic) -> str:
         return self._order_parameter("C", node.left, node.right, node.times)
@@ -168,7 +240,9 @@ class NotationPrinter:
         return self._in_parentheses(printed) if isinstance(factor, (sp.MatAdd, sp.MatMul)) else printed
 
     def _print_Transpose(self, node: sp.Basic) -> str:
-        return self._matrix_factor(node.arg) + self.top
+        printed = self._matrix_factor(node.arg)
+        raised = self.letters is not None and "^" in printed
+        return (self._in_parentheses(printed) if raised else printed) + self.top
 
     def _print_Identity(self, node: sp.Basic) -> str:
         return "I"
@@ -201,3 +275,15 @@ class NotationPrinter:
 
     def _print_SumOfMatrices(self, node: matrices.SumOfMatrices) -> str:
         return signed_sum(self._matrix_parts([(scale, self._print(part)) for scale, part in node.terms])) or "0"
+
+
+def canonical(a: Field, b: Field) -> tuple[Field, Field]:
+    """Return the fields of a correlation in the order of its key: that of the probe first, else by name."""
+    first, second = sorted((a, b), key=lambda f: (f.role != "spectral", f.name))
+    return first, second
+
+
+def renamed(names: PrintedNames, letters: Lettering) -> PrintedNames:
+    """Return names whose LaTeX in sentences is that of the source."""
+    mentioned = {name: letters.mentioned.get(name, latex) for name, latex in names.mentioned.items()}
+    return replace(names, written={**names.written, **letters.mentioned}, mentioned={**letters.mentioned, **mentioned})

@@ -117,7 +117,8 @@ def _projected_line(
         as_matrix(value, unknown.size, other.size) * sp.MatrixSymbol(other.name, other.size, 1)
         for other, value in couplings.items()
     ]
-    return Statement(left, sp.MatAdd(*terms) if len(terms) > 1 else (terms[0] if terms else sp.S.Zero))
+    right = sp.MatAdd(*terms) if len(terms) > 1 else (terms[0] if terms else sp.S.Zero)
+    return Statement(left, right, row=unknown.name)
 
 
 def _alignment(record: ProjectedProbe, aligned: Aligned) -> Section:
@@ -184,12 +185,13 @@ def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
     )
     count = range(len(unknowns))
     block = record.matrix_block if len(unknowns) <= LARGEST_WHOLE else partial(_named_block, record)
-    whole = (Statement(sp.Symbol("A"), sp.BlockMatrix([[block(r, c) for c in count] for r in count])),)
+    labels = record.labels
+    whole = sp.BlockMatrix([[block(r, c) for c in count] for r in count])
     return (
         Section("unknowns", names, "Each is a vector over the training times of its field."),
         Section(
             "A(z) as a whole",
-            whole,
+            (Statement(sp.Symbol("A"), whole, rows=labels, columns=labels),),
             r"At an isolated eigenvalue the unknowns have a pole, but the right-hand side stays finite: there "
             r"$\det A(z) = 0$.",
         ),
@@ -279,7 +281,9 @@ def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
             for r in group
         ]
         name = sp.Symbol(f"K_{number}" if several else "K")
-        statements.append(Statement(name, rows[0][0] if rows == [[rows[0][0]]] else sp.BlockMatrix(rows)))
+        whole = rows[0][0] if rows == [[rows[0][0]]] else sp.BlockMatrix(rows)
+        fed, feeding = (tuple(unknowns[i].name for i in some) for some in (group, following))
+        statements.append(Statement(name, whole, rows=fed, columns=feeding))
     return statements
 
 

@@ -12,7 +12,7 @@ from sympy.printing.str import StrPrinter
 from derive.algebra import nodes
 from derive.algebra.nodes import TAU
 from derive.language.traversal import ByKind
-from derive.language.vectors import Apply, Field, Mix, Project
+from derive.language.vectors import Apply, Mix, Project
 from derive.printing.layout import (
     in_reading_order,
     is_memory,
@@ -23,7 +23,8 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
-from derive.printing.names import OverlapName, PairName, SourceName
+from derive.printing.lettering import plain_letter
+from derive.printing.names import Drive, OverlapName, PairName, SourceName
 from derive.printing.notation import NotationPrinter
 
 PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
@@ -45,7 +46,11 @@ class TextPrinter(NotationPrinter, StrPrinter):
     one, top, gap, comma, tau = "1", "^T", " ", ",", "tau"
 
     def _word(self, symbol: Any) -> str:
-        return str(symbol.name)
+        return self._letter(symbol) or str(symbol.name)
+
+    def _written(self, latex: str) -> str:
+        letter = plain_letter(latex)
+        return f"({letter})" if " " in letter and "{" not in letter and not letter.startswith("hat ") else letter
 
     def _in_parentheses(self, printed: str) -> str:
         return f"({printed})"
@@ -59,8 +64,7 @@ class TextPrinter(NotationPrinter, StrPrinter):
 
     # -- names
 
-    def _index(self, *fields: Field) -> str:
-        names = [self._product(f) for f in fields]
+    def _index(self, *names: str) -> str:
         return "[" + (", " if any(" " in n for n in names) else ",").join(names) + "]"
 
     @ByKind
@@ -74,16 +78,26 @@ class TextPrinter(NotationPrinter, StrPrinter):
     @_meant.on(PairName)
     def _(self, meaning: PairName, name: str) -> str:
         fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-        places = ",".join("." if time is None else self._time(time) for time in meaning.places)
-        return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
+        name, turned = self._pair(meaning.kind, *fields)
+        if meaning.of_z:
+            return name + self.of_z
+        places = ",".join("." if time is None else self._time(time) for time in meaning.places[:: -1 if turned else 1])
+        return (name + "^T" if turned and not places else name) + (f"({places})" if places else "")
 
     @_meant.on(OverlapName)
     def _(self, meaning: OverlapName, name: str) -> str:
         return f"<{self.names.source} {self._print_Field(meaning.field)}>"
 
+    @_meant.on(Drive)
+    def _(self, meaning: Drive, name: str) -> str:
+        if self.letters is None or meaning.unknown.b is None:
+            return name
+        unknown, _ = self._pair(meaning.unknown.kind, meaning.unknown.a, meaning.unknown.b)
+        return f"b_{meaning.side}[{unknown}]"
+
     @_meant.on(SourceName)
     def _(self, meaning: SourceName, name: str) -> str:
-        return f"X[{meaning.matrix}]"
+        return f"X[{self._word(meaning.matrix)}]"
 
     # -- values
 
@@ -91,12 +105,15 @@ class TextPrinter(NotationPrinter, StrPrinter):
         return str(self._print(time).replace(" + ", "+").replace(" - ", "-"))
 
     def _print_Noise(self, noise: sp.Basic) -> str:
-        name = "u" + self._index(noise.field)
+        name = self._noise_name(noise.field)
         if noise.time is None:
             return name
         return f"{name}({self._tau() if noise.time == TAU else self._time(noise.time)})"
 
     def _print_Hat(self, node: sp.Basic) -> str:
+        hat = None if self.letters is None else self.letters.hats.get(node.value.field)
+        if hat is not None:
+            return self._written(hat) + self._argument(node.value)
         return f"hat {self._print(node.value)}"
 
     def _print_Dot(self, node: sp.Basic) -> str:
@@ -106,8 +123,8 @@ class TextPrinter(NotationPrinter, StrPrinter):
     def _print_TauDerivative(self, node: sp.Basic) -> str:
         return f"d/d{self._tau()} {self._print(node.value)}"
 
-    def _print_Mean(self, node: sp.Basic) -> str:
-        return f"<{self._print(node.expression)}>"
+    def _mean(self, expression: sp.Expr) -> str:
+        return f"<{self._print(expression)}>"
 
     def _print_Alignment(self, node: sp.Basic) -> str:
         return f"cos^2(outlier, {self._print(node.direction)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from derive.printing.lettering import current
 from derive.printing.of_limit import limit_sections, recursion_sections
 from derive.printing.of_probe import blocks_sections, bulk_sections, pencil_sections, probe_sections
 from derive.printing.of_training import (
@@ -14,6 +15,7 @@ from derive.printing.of_training import (
     order_sections,
     saddle_sections,
     single_site_sections,
+    spectral_sections,
     system_sections,
 )
 from derive.printing.statements import Section
@@ -26,23 +28,37 @@ from derive.records.saddle import Conjugates, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
 
 
-@singledispatch
 def sections_of(record: Record) -> tuple[Section, ...]:
-    """Return the sections of a record, in reading order."""
+    """Return the sections of a record, in reading order and in the letters that are switched on."""
+    return _in_letters(record, _sections(record))
+
+
+def joined_sections(saddle: SaddlePoint) -> tuple[Section, ...]:
+    """Return what the spectral fields of one probed matrix add to the training level."""
+    return _in_letters(saddle, spectral_sections(saddle))
+
+
+def _in_letters(record: Record, sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    letters = current()
+    return sections if letters is None else letters.settled(record, sections)
+
+
+@singledispatch
+def _sections(record: Record) -> tuple[Section, ...]:
     raise TypeError(f"a {type(record).__name__} has no printed form")
 
 
-sections_of.register(System, system_sections)
-sections_of.register(Action, action_sections)
-sections_of.register(AveragedAction, average_sections)
-sections_of.register(SaddlePoint, saddle_sections)
-sections_of.register(Conjugates, conjugate_sections)
-sections_of.register(SingleSite, single_site_sections)
-sections_of.register(TimeOrder, order_sections)
-sections_of.register(Method, method_sections)
-sections_of.register(ProjectedProbe, probe_sections)
-sections_of.register(BlockMatrix, blocks_sections)
-sections_of.register(Pencil, pencil_sections)
-sections_of.register(Bulk, bulk_sections)
-sections_of.register(StationaryLimit, limit_sections)
-sections_of.register(Recursion, recursion_sections)
+_sections.register(System, system_sections)
+_sections.register(Action, action_sections)
+_sections.register(AveragedAction, average_sections)
+_sections.register(SaddlePoint, saddle_sections)
+_sections.register(Conjugates, conjugate_sections)
+_sections.register(SingleSite, single_site_sections)
+_sections.register(TimeOrder, order_sections)
+_sections.register(Method, method_sections)
+_sections.register(ProjectedProbe, probe_sections)
+_sections.register(BlockMatrix, blocks_sections)
+_sections.register(Pencil, pencil_sections)
+_sections.register(Bulk, bulk_sections)
+_sections.register(StationaryLimit, limit_sections)
+_sections.register(Recursion, recursion_sections)

@@ -19,7 +19,8 @@ from derive.records.system import Recurrence
 class Statement:
     """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose.
 
-    `tag` is the equation number that generated code cites.
+    `tag` is the equation number that generated code cites. `row` is the unknown of A(z) whose equation it is; `rows`
+    and `columns` are those of a block matrix.
     """
 
     left: sp.Basic | None = None
@@ -27,6 +28,9 @@ class Statement:
     remark: str = ""
     relation: str = "="
     tag: str = ""
+    row: str = ""
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

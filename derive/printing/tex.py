@@ -12,7 +12,6 @@ from sympy.printing.latex import LatexPrinter
 from derive.algebra import nodes
 from derive.language import matrices
 from derive.language.traversal import ByKind
-from derive.language.vectors import Field
 from derive.printing.layout import (
     in_reading_order,
     juxtaposed,
@@ -22,6 +21,7 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
+from derive.printing.lettering import hatted
 from derive.printing.names import Drive, OverlapName, PairName, SourceName, latex_name, latex_symbol
 from derive.printing.notation import NotationPrinter
 
@@ -39,18 +39,21 @@ class TexPrinter(NotationPrinter, LatexPrinter):
 
     printmethod = None  # nodes say themselves that they are printed here
     one, top, gap, comma, tau = r"\mathbf{1}", TOP, r"\, ", ", ", r"\tau"
+    marks = "$"
 
     def _word(self, symbol: Any) -> str:
-        return latex_symbol(symbol)
+        return self._letter(symbol) or latex_symbol(symbol)
+
+    def _written(self, latex: str) -> str:
+        return f"{{{latex}}}" if re.search(r"[\^']", latex) else latex  # a power or a transpose may follow
 
     def _in_parentheses(self, printed: str) -> str:
         return rf"\left({printed}\right)"
 
     # -- names
 
-    def _index(self, *fields: Field) -> str:
-        names = [self._product(f) for f in fields]
-        composed = any(f in self.names.products for f in fields)
+    def _index(self, *names: str) -> str:
+        composed = any(" " in name for name in names)
         return "_{" + (", " if composed else " ").join(names) + "}"
 
     @ByKind
@@ -66,8 +69,12 @@ class TexPrinter(NotationPrinter, LatexPrinter):
     @_meant.on(PairName)
     def _(self, meaning: PairName, name: str) -> str:
         fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-        places = ", ".join(r"\cdot" if time is None else self._print(time) for time in meaning.places)
-        return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
+        name, turned = self._pair(meaning.kind, *fields)
+        if meaning.of_z:
+            return name + self.of_z
+        order = meaning.places[:: -1 if turned else 1]
+        places = ", ".join(r"\cdot" if time is None else self._print(time) for time in order)
+        return (name + TOP if turned and not places else name) + (f"({places})" if places else "")
 
     @_meant.on(OverlapName)
     def _(self, meaning: OverlapName, name: str) -> str:
@@ -77,12 +84,12 @@ class TexPrinter(NotationPrinter, LatexPrinter):
     def _(self, meaning: Drive, name: str) -> str:
         if meaning.unknown.b is None:
             return self._meant(None, name)
-        unknown = meaning.unknown.kind + self._index(meaning.unknown.a, meaning.unknown.b)
+        unknown, _ = self._pair(meaning.unknown.kind, meaning.unknown.a, meaning.unknown.b)
         return rf"b^{{\mathrm{{{meaning.side}}}}}_{{{unknown}}}"
 
     @_meant.on(SourceName)
     def _(self, meaning: SourceName, name: str) -> str:
-        return f"X_{{{latex_symbol(meaning.matrix)}}}"
+        return f"X_{{{self._word(meaning.matrix)}}}"
 
     # -- values
 
@@ -90,10 +97,13 @@ class TexPrinter(NotationPrinter, LatexPrinter):
         return latex_name(self.names.source)
 
     def _print_Noise(self, noise: sp.Basic) -> str:
-        return "u" + self._index(noise.field) + self._argument(noise)
+        return self._noise_name(noise.field) + self._argument(noise)
 
     def _print_Hat(self, node: sp.Basic) -> str:
         field = node.value.field
+        letter = None if self.letters is None else self.letters.hats.get(field) or self.letters.word(field)
+        if letter is not None and self.letters is not None:
+            return self._written(letter if field in self.letters.hats else hatted(letter)) + self._argument(node.value)
         if field in self.names.products:
             return rf"\widehat{{{self._print_Field(field)}}}{self._argument(node.value)}"
         return latex_symbol(field, accent=r"\hat") + self._argument(node.value)
@@ -105,8 +115,8 @@ class TexPrinter(NotationPrinter, LatexPrinter):
     def _print_TauDerivative(self, node: sp.Basic) -> str:
         return rf"\partial_{{{self._tau()}}} {self._print(node.value)}"
 
-    def _print_Mean(self, node: sp.Basic) -> str:
-        return rf"\left\langle {self._print(node.expression)} \right\rangle"
+    def _mean(self, expression: sp.Expr) -> str:
+        return rf"\left\langle {self._print(expression)} \right\rangle"
 
     def _print_Alignment(self, node: sp.Basic) -> str:
         return rf"\cos^2 \bigl(\mathrm{{outlier}},\, {self._print(node.direction)}\bigr)"

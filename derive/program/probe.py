@@ -22,6 +22,8 @@ from derive.language.traits import Trait, traits_in
 from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Field, Mean, Total, axes_of, shown
 from derive.printing import text
+from derive.printing.documents import comment
+from derive.printing.lettering import current
 from derive.program.at_sites import AtSites, at_groups
 from derive.program.forward import Key, key_of
 from derive.program.nodes import (
@@ -255,7 +257,7 @@ def probe_record(
         for r, size in enumerate(sizes)
     )
     remarks = tuple(
-        f"[{probe_tag('A', row, projected.system)}] {u.kind}[{text(u.probe)}, {text(u.field)}]"
+        f"[{probe_tag('A', row, projected.system)}] {_unknown(u, projected)}"
         for row, u in enumerate(projected.unknowns)
     )
     whole = Blocks(rows, tuple(sizes), tuple(sizes), remarks)
@@ -318,6 +320,13 @@ def cycle_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tu
     """Return the functions that compute the constant matrix of each cycle."""
     build = _Spectral(pencil.blocks.projected, layout, means)
     return tuple(_pencil(build, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
+
+
+def _unknown(unknown: Unknown, projected: ProjectedProbe) -> str:
+    """Return an unknown of A(z) as a comment."""
+    if current() is None:
+        return f"{unknown.kind}[{text(unknown.probe)}, {text(unknown.field)}]"
+    return text(sp.Symbol(unknown.name), projected)
 
 
 def _measure(build: _Spectral) -> Definition:
@@ -572,12 +581,12 @@ def _pencil(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycl
 
 def _cycle(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> RuntimeRecord:
     """Return one cycle of unknowns: its eigenproblem, its scalar map, and the inverse of the map."""
-    doc = f"[{probe_tag('S', number, build.projected.system)}] s(z) = {text(cycle.scalar_map)}"
+    doc = f"[{probe_tag('S', number, build.projected.system)}] s(z) = {comment(cycle.scalar_map, build.projected)}"
     arguments = (build.z, build.r, *build.law_arguments)
     scalar_map = build.function(f"scalar_map_{number}", arguments, doc, build.number(cycle.scalar_map))
     inverse = relation = None
     if cycle.inverse is not None:
-        doc = f"z(s) = {text(cycle.inverse)}"
+        doc = f"z(s) = {comment(cycle.inverse, build.projected)}"
         inverse = build.function(f"inverse_map_{number}", (build.s,), doc, build.number(cycle.inverse))
     if cycle.relation is not None:
         coefficients = build.numbers(sp.Poly(cycle.relation, Z).all_coeffs())
@@ -615,7 +624,9 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Run
     # traces of the resolvent have equations of their own, which the document does not show
     tags = [f"[{probe_tag('B', k, projected.system)}] " for k in range(len(projected.bulk_equations))]
     shown_as = [""] * len(tags) if projected.images else tags
-    equations = "\n".join(f"{tag}0 = {text(e)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True))
+    equations = "\n".join(
+        f"{tag}0 = {comment(e, projected)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True)
+    )
     averages = sorted({a for e in projected.bulk_equations for a in e.atoms(TraitAverage)}, key=sp.default_sort_key)
     marks = {average: EngineSymbol(f"average{k}") for k, average in enumerate(averages)}
     if averages:

@@ -7,11 +7,18 @@ from dataclasses import replace
 
 from derive.language.model import Model
 from derive.pipeline import Derivation, DerivedProbe
-from derive.printing.documents import latex, latex_of_equation, latex_of_observable, latex_of_spectrum
+from derive.printing.documents import (
+    latex,
+    latex_of_equation,
+    latex_of_observable,
+    latex_of_spectrum,
+    rows_of_letters,
+)
+from derive.printing.lettering import current
 from derive.printing.names import PrintedNames, is_no_word, latex_name
-from derive.printing.of_training import spectral_sections
-from derive.printing.sections import sections_of
+from derive.printing.sections import joined_sections, sections_of
 from derive.printing.statements import Section
+from derive.printing.tex import TexPrinter
 from derive.records.base import Record
 from derive.report.assumptions import Level, assumptions, levels
 from derive.report.conventions import conventions
@@ -79,9 +86,10 @@ def report_of(
     model, reported = derivation.model, levels(derivation, layers)
     first = next(iter(reported.values()))
     training = first if len(reported) == 1 else derivation
-    mentioned = PrintedNames.of(training.record("system")).mentioned
+    mentioned = TexPrinter(PrintedNames.of(training.record("system"))).names.mentioned
     mentioned |= {name: latex_name(name) for name, _ in model.choices if is_no_word(name)}
     chapters = [
+        *_letters(),
         _result(reported, comparison),
         _declaration(model, training.record("system"), values, sources),
         *_training(training),
@@ -108,6 +116,18 @@ def report_of(
         conventions=conventions(first),
         chapters=tuple(chapters),
     )
+
+
+def _letters() -> list[Chapter]:
+    """Return the chapter with the table of letters, if the report is in those of a source."""
+    letters = current()
+    if letters is None:
+        return []
+    rows = tuple(((key,), words(Math(tex))) for key, _, tex in rows_of_letters(letters))
+    lead = words("What the declaration calls its objects, and what the source calls them.")
+    return [
+        Chapter("letters", "Letters of the source", lead, (ReportTable(("model", "source"), rows, text_columns=2),))
+    ]
 
 
 def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> Chapter:
@@ -329,7 +349,7 @@ def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
     layers: dict[tuple[Block, ...], list[str]] = {}
     for label, level in levels.items():
         joined = level.saddle if stage == "probe" and isinstance(level, DerivedProbe) else None
-        before = () if joined is None else blocks_of_sections(joined, spectral_sections(joined))
+        before = () if joined is None else blocks_of_sections(joined, joined_sections(joined))
         layers.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
     return [
         Fold(words(f"Layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}"), blocks, opened=number == 0)

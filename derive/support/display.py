@@ -28,6 +28,9 @@ class Printers(Protocol):
     def sections_as_data(self, shown: Any, /) -> list[dict[str, Any]]:
         """Return the sections of a record as plain data."""
 
+    def in_notation(self, notation: str, shown: Any, form: str, /) -> Any:
+        """Return one of these forms in the names of the model or the letters of its source."""
+
 
 _places: list[Callable[[], Printers]] = []
 
@@ -46,13 +49,13 @@ class _Printed:
 
     __slots__ = ()
 
-    def text(self) -> str:
-        """Return the whole as plain text, as `derive show` prints it."""
-        return _printers().text_of(self)
+    def text(self, notation: str = "model") -> str:
+        """Return the whole as plain text, as `derive show` prints it; notation="paper" in the letters of its source."""
+        return str(_printers().in_notation(notation, self, "text_of"))
 
-    def latex(self) -> str:
-        """Return the whole as LaTeX for a paper; it needs amsmath."""
-        return _printers().latex_of(self)
+    def latex(self, notation: str = "model") -> str:
+        """Return the whole as LaTeX for a paper; it needs amsmath. notation="paper": in the letters of its source."""
+        return str(_printers().in_notation(notation, self, "latex_of"))
 
 
 class Displayed(_Printed):
@@ -75,10 +78,11 @@ class DisplayedSections(Displayed):
 
     __slots__ = ()
 
-    def sections(self) -> list[dict[str, Any]]:
+    def sections(self, notation: str = "model") -> list[dict[str, Any]]:
         """Return the sections as plain data: title, and statements with left, relation and right, as text and as
         LaTeX."""
-        return _printers().sections_as_data(self)
+        data: list[dict[str, Any]] = _printers().in_notation(notation, self, "sections_as_data")
+        return data
 
 
 class DisplayedFormula(_Printed):

@@ -8,7 +8,7 @@ from numerics.runtime.program import Covariance, MatrixProduct, Memory, Recorded
 def step(p, x, t):
     """All fields of one time."""
     # [E2] v(0) = start
-    # [E3] v(t) = v(t-1) - dt M0_v(t-1) - dt^2 gamma0 sum_{s<t-1} <v(s) v(t-1)> v(s)
+    # [E3] v(t) = v(t-1) - dt M0_v(t-1) - dt^2 gamma0 sum_{s<t-1} C[v,v](t-1,s) v(s)
     v = x.put(
         "v",
         x.starting(

@@ -8,36 +8,36 @@ from numerics.runtime.operators import block, identity, operator
 
 def a_matrix(p, z, r, order):
     """A(z), a row of blocks for the equation of each unknown."""
-    _, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
+    _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
     C_h1_h1 = operator(order["C", "h1", "h1"])
     R_h1_J1T_g2 = operator(order["R", "h1", "J1T_g2"])
     C_g2_g2 = operator(order["C", "g2", "g2"])
     R_g2_J1_h1 = operator(order["R", "g2", "J1_h1"])
     return block(
         [
-            # [A1.1] C[psi1, h1]
+            # [A1.1] C[psi0, h1]
             [
-                (z - R_psi2_J1_psi1) * identity(p.C * p.T),
+                (z - R_psi1_J1_psi0) * identity(p.C * p.T),
                 0,
                 -p.eta * p.gamma0 * C_h1_h1 - R_h1_J1T_g2,
                 -C_h1_h1,
             ],
-            # [A2.1] R[psi1, J1T_g2]
+            # [A2.1] R[psi0, J1T_g2]
             [
                 0,
-                (z - R_psi2_J1_psi1) * identity(p.C * p.T),
+                (z - R_psi1_J1_psi0) * identity(p.C * p.T),
                 -p.eta * p.gamma0 * R_h1_J1T_g2.T,
                 -R_h1_J1T_g2.T,
             ],
-            # [A3.1] C[psi2, g2]
+            # [A3.1] C[psi1, g2]
             [
                 -p.eta * p.gamma0 * C_g2_g2 - R_g2_J1_h1,
                 -C_g2_g2,
-                (1 - R_psi1_J1T_psi2) * identity(p.C * p.T),
+                (1 - R_psi0_J1T_psi1) * identity(p.C * p.T),
                 0,
             ],
-            # [A4.1] R[psi2, J1_h1]
-            [-p.eta * p.gamma0 * R_g2_J1_h1.T, -R_g2_J1_h1.T, 0, (1 - R_psi1_J1T_psi2) * identity(p.C * p.T)],
+            # [A4.1] R[psi1, J1_h1]
+            [-p.eta * p.gamma0 * R_g2_J1_h1.T, -R_g2_J1_h1.T, 0, (1 - R_psi0_J1T_psi1) * identity(p.C * p.T)],
         ],
         4 * (p.C * p.T,),
     )
@@ -88,9 +88,9 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """[S1.1] s(z) = (1 - R_psi1_J1T_psi2) (z - R_psi2_J1_psi1)"""
-    _, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
-    return (1 - R_psi1_J1T_psi2) * (z - R_psi2_J1_psi1)
+    """[S1.1] s(z) = (1 - R_psi0_J1T_psi1) (z - R_psi1_J1_psi0)"""
+    _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
+    return (1 - R_psi0_J1T_psi1) * (z - R_psi1_J1_psi0)
 
 
 def relation_0(p, s):
@@ -104,7 +104,7 @@ def inverse_map_0(p, s):
 
 
 PROBE = Probe(
-    unknowns=("C_psi1_h1", "R_psi1_J1T_g2", "C_psi2_g2", "R_psi2_J1_h1"),
+    unknowns=("C_psi0_h1", "R_psi0_J1T_g2", "C_psi1_g2", "R_psi1_J1_h1"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
     cycles=(

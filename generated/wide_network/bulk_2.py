@@ -7,14 +7,14 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 def polynomials(p):
     """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
-    [B1.2] 0 = R_psi1_J2T_psi2 z - sigma^2 R_psi1_J2T_psi2 R_psi2_J2_psi1 - 1
-    [B2.2] 0 = R_psi2_J2_psi1 - sigma^2 R_psi1_J2T_psi2 R_psi2_J2_psi1 - 1
-    [B3.2] 0 = G z - sigma^2 G R_psi2_J2_psi1 - 1
+    [B1.2] 0 = R_psi0_J2T_psi1 z - sigma^2 R_psi0_J2T_psi1 R_psi1_J2_psi0 - 1
+    [B2.2] 0 = R_psi1_J2_psi0 - sigma^2 R_psi0_J2T_psi1 R_psi1_J2_psi0 - 1
+    [B3.2] 0 = G z - sigma^2 G R_psi1_J2_psi0 - 1
     """
     return (
-        (("1", -1), ("z R_psi1_J2T_psi2", 1), ("R_psi1_J2T_psi2 R_psi2_J2_psi1", -(p.sigma**2))),
-        (("1", -1), ("R_psi1_J2T_psi2 R_psi2_J2_psi1", -(p.sigma**2)), ("R_psi2_J2_psi1", 1)),
-        (("1", -1), ("z G", 1), ("G R_psi2_J2_psi1", -(p.sigma**2))),
+        (("1", -1), ("z R_psi0_J2T_psi1", 1), ("R_psi0_J2T_psi1 R_psi1_J2_psi0", -(p.sigma**2))),
+        (("1", -1), ("R_psi0_J2T_psi1 R_psi1_J2_psi0", -(p.sigma**2)), ("R_psi1_J2_psi0", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi1_J2_psi0", -(p.sigma**2))),
     )
 
 
@@ -33,7 +33,7 @@ def edge_polynomials_variables(p):
 
 
 BULK = BulkLaw(
-    responses=("G", "R_psi1_J2T_psi2", "R_psi2_J2_psi1"),
+    responses=("G", "R_psi0_J2T_psi1", "R_psi1_J2_psi0"),
     resolvent=0,
     polynomials=polynomials,
     curve_text="sigma**2*G**2*{z} - G*{z} + 1",

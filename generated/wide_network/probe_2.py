@@ -8,7 +8,7 @@ from numerics.runtime.operators import block, identity, operator
 
 def a_matrix(p, z, r, order):
     """A(z), a row of blocks for the equation of each unknown."""
-    _, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
+    _, R_psi0_J2T_psi1, R_psi1_J2_psi0 = r
     R_phi2_J2T_g3 = operator(order["R", "phi2", "J2T_g3"])
     C_phi2_phi2 = operator(order["C", "phi2", "phi2"])
     C_g3_spike3 = operator(order["C", "g3", "spike3"])
@@ -18,45 +18,45 @@ def a_matrix(p, z, r, order):
     R_spike3_J2_phi2 = operator(order["R", "spike3", "J2_phi2"])
     return block(
         [
-            # [A1.2] C[psi1, phi2]
+            # [A1.2] C[psi0, phi2]
             [
-                (z - p.sigma**2 * R_psi2_J2_psi1) * identity(p.B * p.T),
+                (z - p.sigma**2 * R_psi1_J2_psi0) * identity(p.B * p.T),
                 0,
                 -(p.sigma**2) * R_phi2_J2T_g3,
                 -p.eta * p.gamma * C_phi2_phi2,
                 -(p.sigma**2) * C_phi2_phi2,
             ],
-            # [A2.2] R[psi1, J2T_g3]
+            # [A2.2] R[psi0, J2T_g3]
             [
                 0,
-                (z - p.sigma**2 * R_psi2_J2_psi1) * identity(p.B * p.T),
+                (z - p.sigma**2 * R_psi1_J2_psi0) * identity(p.B * p.T),
                 0,
                 -p.eta * p.gamma * R_phi2_J2T_g3.T,
                 -(p.sigma**2) * R_phi2_J2T_g3.T,
             ],
-            # [A3.2] C[psi2, g3]
+            # [A3.2] C[psi1, g3]
             [
                 -p.eta * p.gamma * C_g3_spike3 - p.sigma**2 * R_g3_J2_phi2,
                 -(p.sigma**2) * C_g3_g3,
-                (1 - p.sigma**2 * R_psi1_J2T_psi2) * identity(p.B * p.T),
+                (1 - p.sigma**2 * R_psi0_J2T_psi1) * identity(p.B * p.T),
                 0,
                 0,
             ],
-            # [A4.2] C[psi2, spike3]
+            # [A4.2] C[psi1, spike3]
             [
                 -p.eta * p.gamma * C_spike3_spike3 - p.sigma**2 * R_spike3_J2_phi2,
                 -(p.sigma**2) * C_g3_spike3.T,
                 0,
-                (1 - p.sigma**2 * R_psi1_J2T_psi2) * identity(p.B * p.T),
+                (1 - p.sigma**2 * R_psi0_J2T_psi1) * identity(p.B * p.T),
                 0,
             ],
-            # [A5.2] R[psi2, J2_phi2]
+            # [A5.2] R[psi1, J2_phi2]
             [
                 -p.eta * p.gamma * R_spike3_J2_phi2.T,
                 -(p.sigma**2) * R_g3_J2_phi2.T,
                 0,
                 0,
-                (1 - p.sigma**2 * R_psi1_J2T_psi2) * identity(p.B * p.T),
+                (1 - p.sigma**2 * R_psi0_J2T_psi1) * identity(p.B * p.T),
             ],
         ],
         5 * (p.B * p.T,),
@@ -120,9 +120,9 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """[S1.2] s(z) = (1 - sigma^2 R_psi1_J2T_psi2) (z - sigma^2 R_psi2_J2_psi1)"""
-    _, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
-    return (1 - p.sigma**2 * R_psi1_J2T_psi2) * (z - p.sigma**2 * R_psi2_J2_psi1)
+    """[S1.2] s(z) = (1 - sigma^2 R_psi0_J2T_psi1) (z - sigma^2 R_psi1_J2_psi0)"""
+    _, R_psi0_J2T_psi1, R_psi1_J2_psi0 = r
+    return (1 - p.sigma**2 * R_psi0_J2T_psi1) * (z - p.sigma**2 * R_psi1_J2_psi0)
 
 
 def relation_0(p, s):
@@ -136,7 +136,7 @@ def inverse_map_0(p, s):
 
 
 PROBE = Probe(
-    unknowns=("C_psi1_phi2", "R_psi1_J2T_g3", "C_psi2_g3", "C_psi2_spike3", "R_psi2_J2_phi2"),
+    unknowns=("C_psi0_phi2", "R_psi0_J2T_g3", "C_psi1_g3", "C_psi1_spike3", "R_psi1_J2_phi2"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
     cycles=(

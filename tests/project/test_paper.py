@@ -14,11 +14,17 @@ def test_every_item_keeps_its_status():
     """`derive verify` proves each claim (tests/derive/claims); here each item has claims, and none goes missing."""
     items = REFERENCE["paper_items"]()
     assert len(items) == len({item["number"] for item in items}) == 127
-    least = {"proved": 83, "compared": 11, "declared": 12, "figure": 17}
-    counts = Counter(item["status"] for item in items)
-    assert set(counts) <= {*least, "not applicable"} and all(counts[status] >= least[status] for status in least), (
-        counts
-    )
+    others = {
+        "compared": "R1d L3 G10 G21 H1",
+        "declared": "M3",
+        "figure": "F2 F3 F4 F5 F6 F9 FA FB FD1 FD2 FD3 FE1 FE2 FG1 FG2 FG3 FG4",
+        "not applicable": "F7 F8 FH H2",
+    }
+    allowed = {number: status for status, numbers in others.items() for number in numbers.split()}
+    rank = ("proved", "compared", "declared", "figure", "not applicable")
+    for item in items:
+        least = allowed.get(item["number"], "proved")
+        assert rank.index(item["status"]) <= rank.index(least), f"{item['number']} was {least}"
     for item in items:
         assert item["status"] != "proved" or item["matched"], item["number"]
         assert item["status"] not in ("compared", "declared", "figure") or item.get("links"), item["number"]

@@ -601,3 +601,38 @@ def test_a_table_never_cuts_a_number(width: int, monkeypatch, capsys):
     output.print_table("", ("what it is", "+-", "loss diverges", "size to follow", "x"), [("a word", *numbers)])
     told = capsys.readouterr().out.split()
     assert [word for word in told if word in numbers] == list(numbers)
+
+
+# -- letters of a source
+
+
+def test_show_prints_the_table_of_letters_first():
+    shown = run("show", "deep_linear", "layer=0", "--stage", "blocks", "--notation", "paper").output
+    table, _, rows = shown.partition("A(z)\n====")
+    assert "J0^T g1           = gamma0 xi^0" in table and "A[3,2] = -(1/(gamma0 nu)) C_g^1" in rows
+    assert "C_g^1" not in run("show", "deep_linear", "layer=0", "--stage", "blocks").output
+
+
+def test_one_equation_in_the_letters_of_the_source():
+    shown = run("show", "spiked_wigner", "--equation", "A1", "--notation", "paper", "--format", "latex").output
+    assert shown.strip() == r"\left(z - R_h(z)\right)\, C_{vh}(z) = \gamma_{0}\, C_v\, C_{vh}(z)"
+
+
+def test_show_says_that_a_model_has_no_letters():
+    assert "declares no notation" in refused("show", "structured_regression", "--notation", "paper")
+
+
+@pytest.mark.slow
+def test_build_writes_comments_in_the_letters_of_the_source(tmp_path):
+    run("build", "coupled_spikes", "--notation", "paper", "--out", str(tmp_path))
+    written = {path.name: path.read_text() for path in (tmp_path / "coupled_spikes").glob("*.*")}
+    assert "xi(t) = u^xi(t) + sigma^2 sum_{s<t} R^g(t,s) phi(s)" in written["training.py"]
+    assert r"| `R[psi0,xi]` | $\rho_0$ |" in written["derivation.md"] and "rho_0(z)" in written["probe.py"]
+
+
+@pytest.mark.slow
+def test_report_has_the_table_of_letters_first(tmp_path):
+    page = tmp_path / "report.tex"
+    run("report", "spiked_wigner", "--notation", "paper", "--no-simulation", "-o", str(page))
+    text = page.read_text()
+    assert text.index("Letters of the source") < text.index("C_{vh}") and "notation=paper" in text

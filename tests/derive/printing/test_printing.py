@@ -134,7 +134,7 @@ def lines(record) -> list[str]:
     [
         ("system", "xi(t) = (sqrt(N0)/N1) W0^T g(t)"),
         ("system", "g(t) = theta b(t) + kappa theta sum_{s<t} chi(s)"),
-        ("system", "psi1(tau) = (W0 psi0)(tau) + sum_{s<S} <psi0(tau) phi(s)> g(s)"),
+        ("system", "psi1(tau) = (W0 psi0)(tau) + sum_{s<S} C[psi0,phi](tau,s) g(s)"),
         ("action", "i hat phi(t) . [phi(t) - a(t) - kappa sum_{s<t} xi(s)]"),
         ("action", "X[W0] contains hat chi(t) phi(t)^T/sqrt(N0)"),
         ("average", "-(sigma^2/N1) (phi(t) . hat xi(s)) (hat chi(t) . g(s))"),
@@ -163,7 +163,7 @@ def test_line_of_coupled_spikes(stage, line):
         ("system", "variance(M0) = 1/D   (D x D, symmetric, the diagonal with twice the variance)"),
         ("system", "(M0 v)(t) = M0 v(t)"),
         ("system", "v(0) = start"),
-        ("system", "v(t) = v(t-1) - dt (M0 v)(t-1) - dt^2 gamma0 sum_{s<t-1} <v(s) v(t-1)> v(s)   (for t >= 1)"),
+        ("system", "v(t) = v(t-1) - dt (M0 v)(t-1) - dt^2 gamma0 sum_{s<t-1} C[v,v](t-1,s) v(s)   (for t >= 1)"),
         ("single-site", "(M0 v)(t) = u[M0 v](t) + sum_{s<t} R[v, M0 v](t,s) v(s)"),
         ("blocks", "A[1,1] = (z - R[psi0, M0 psi0](z)) I - dt gamma0 C[v,v] - R[v, M0 v]"),
     ],
@@ -303,7 +303,7 @@ def test_order_parameters_are_never_printed_by_their_plain_names():
 
 
 def test_a_field_named_j_renames_the_source():
-    line = "d/dtau psi0(tau) = (A^T psi3)(tau) + <psi0(tau) x> x + source(tau)"
+    line = "d/dtau psi0(tau) = (A^T psi3)(tau) + C[psi0,x](tau) x + source(tau)"
     assert line in lines(product_with_spike()[1]["system"])
 
 

@@ -1,0 +1,218 @@
+"""Claims typed in the letters of a source, written out in the names of the model with their scales."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import sympy as sp
+
+from derive.algebra.words import Letter
+from derive.claims.formulas import Carrier, WordSum
+from derive.claims.reading import Claim
+from derive.errors import ClaimError
+from derive.language.symbols import Sector
+from derive.language.vectors import Field
+from derive.printing.lettering import Lettering, plain_letter
+from derive.records.probe import Unknown
+from derive.records.system import System
+
+_LEG = r"\s*((?:hat\()?[^(),]+\)?)\s*"
+_BRACKET = re.compile(rf"\b(dot|outer)\({_LEG},{_LEG}\)")
+_MATRICES = ("source", "average")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A letter in the names of the model: `scale` times `token` is what the letter means."""
+
+    token: str
+    scale: sp.Expr
+
+    @property
+    def formula(self) -> str:
+        return self.token if self.scale == 1 else f"(({self.scale})*{self.token})"
+
+
+class SourceLetters:
+    """The letters that occur in one derivation, by their plain text."""
+
+    def __init__(self, letters: Lettering, system: System, unknowns: tuple[Unknown, ...]):
+        self.letters, self.system, self.unknowns = letters, system, unknowns
+
+    @cached_property
+    def fields(self) -> dict[str, Written]:
+        """The letters of fields, as names."""
+        here = (*(f.field for f in self.system.fields), *self.system.sources)
+        lettered = [f for f in here if f in self.letters.words and self.letters.rep(f) == f]
+        found: dict[str, Written] = {}
+        for f in lettered:
+            found.setdefault(plain_letter(self.letters.words[f]), Written(f.name, 1 / self.letters.scale(f)))
+        return found
+
+    @cached_property
+    def noises(self) -> dict[str, Written]:
+        here = {f.field for f in self.system.fields}
+        return self.fields | {
+            plain_letter(latex): Written(f.name, 1 / self.letters.noise_scale(f))
+            for f, (latex, _) in self.letters.noises.items()
+            if f in here
+        }
+
+    @cached_property
+    def pairs(self) -> dict[str, list[Written]]:
+        """The letters of order parameters; several responses may have one."""
+        found: dict[str, list[Written]] = {}
+        for (kind, a, b), (latex, _) in self.letters.pairs.items():
+            if {a, b} <= self.here:
+                scale = 1 / self.letters.pair_scale(kind, a, b)
+                found.setdefault(plain_letter(latex), []).append(Written(f"{kind}[{a},{b}]", scale))
+        return found
+
+    @cached_property
+    def labels(self) -> dict[str, Written]:
+        """The letters of the unknowns of A(z), as labels."""
+        found = {}
+        for unknown in self.unknowns:
+            letter = self.letters.pair(unknown.kind, unknown.probe, unknown.field)
+            if letter is not None:
+                scale = 1 / self.letters.pair_scale(unknown.kind, unknown.probe, unknown.field)
+                found[plain_letter(letter[0])] = Written(unknown.name, scale)
+        return found
+
+    @cached_property
+    def symbols(self) -> dict[str, Written]:
+        """The letters of parameters, sizes, matrices and of G."""
+        here = {*self.system.sectors, *self.system.disorder, *self.system.model.parameters}
+        kept = {s: latex for s, latex in self.letters.words.items() if s in here and not isinstance(s, Field)}
+        found: dict[str, Written] = {}
+        for symbol, latex in sorted(kept.items(), key=lambda item: isinstance(item[0], Sector)):
+            found.setdefault(plain_letter(latex), Written(symbol.name, sp.S.One))
+        engine = {plain_letter(latex): Written(name, 1 / scale) for name, (latex, scale) in self.letters.engine.items()}
+        return engine | found
+
+    def canonical(self, letter: Letter) -> tuple[Letter, sp.Expr]:
+        """Return the first order parameter of the same letter, and what a letter is over it."""
+        letters, (kind, a, b) = self.letters, (letter.kind, letter.a, letter.b)
+        if letter.time is not None:
+            return letter, sp.S.One
+        if kind == "C":
+            plain = Letter.correlation(letters.rep(a), letters.rep(b))
+            turned = plain.transposed != letter.transposed
+            scale = letters.scale(a) * letters.scale(b) / (letters.scale(plain.a) * letters.scale(plain.b))
+            return (plain.plain.T if turned else plain.plain), scale
+        found = letters.pair("R", a, b)
+        here = [(x, y) for k, x, y in letters.pairs if k == "R" and found and letters.pairs[k, x, y][0] == found[0]]
+        x, y = next(((x, y) for x, y in here if {x, y} <= self.here), (letters.rep(a), b))
+        plain = Letter.response(x, y)
+        scale = letters.pair_scale("R", a, b) / letters.pair_scale("R", x, y)
+        return (plain.T if letter.transposed else plain), scale
+
+    def same(self, total: WordSum) -> WordSum:
+        """Return words in which one object stands for all that have its letter."""
+        names = {f.name: f for f in self.here}
+        done = WordSum({})
+        for word, coefficient in total.terms.items():
+            parts: list[object] = []
+            for part in word:
+                if isinstance(part, Letter):
+                    part, scale = self.canonical(part)
+                    coefficient *= scale
+                elif isinstance(part, Carrier) and part.name in names:
+                    f = names[part.name]
+                    coefficient *= self.letters.scale(f) / self.letters.scale(self.letters.rep(f))
+                    part = Carrier(self.letters.rep(f).name)
+                parts.append(part)
+            done = done.plus(WordSum({tuple(parts): coefficient}))
+        return done
+
+    @cached_property
+    def here(self) -> set[Field]:
+        """The fields of the derivation."""
+        return {*(f.field for f in self.system.fields), *self.system.sources}
+
+    def translated(self, claim: Claim, place: str) -> Claim:
+        """Return a claim in the names of the model."""
+        keys = dict(claim.keys)
+        first = {letter: some[0] for letter, some in self.pairs.items()}
+        meanings = self.symbols | self.fields | first | (self.labels if claim.kind == "projected" else {})
+        unit: sp.Expr = sp.S.One
+
+        def found(key: str, table: dict[str, Written]) -> sp.Expr:
+            """Replace the letter that a key names; return what the named object is over its letter."""
+            written = table.get(str(keys[key]))
+            if written is None:
+                return sp.S.One
+            keys[key] = written.token
+            return 1 / written.scale
+
+        match claim.kind:
+            case "kernel" | "law":
+                unit = found("target", self.fields)
+            case "covariance":
+                pair = [self.noises.get(name, Written(name, sp.S.One)) for name in claim.get("noises")]
+                keys["noises"] = tuple(written.token for written in pair)
+                unit = 1 / sp.Mul(*(written.scale for written in pair))
+            case "block":
+                unit = found("row", self.labels) / found("column", self.labels)
+            case "projected":
+                unit = found("unknown", self.labels)
+            case "order_parameter" | "conjugate":
+                if claim.kind == "order_parameter" and len(self.pairs.get(claim.get("of"), ())) > 1:
+                    names = ", ".join(written.token for written in self.pairs[claim.get("of")])
+                    raise ClaimError(f"{place}: {claim.get('of')} is the letter of {names}; name one of them")
+                unit = found("of", first)
+                unit = unit if claim.kind == "order_parameter" else 1 / unit
+            case "matrix":
+                labels = [self.labels.get(label, Written(label, sp.S.One)) for label in claim.get("labels")]
+                keys["labels"] = tuple(written.token for written in labels)
+                keys["value"] = tuple(
+                    tuple(
+                        _times(column.scale / row.scale, self.formula(text, meanings))
+                        for text, column in zip(texts, labels, strict=False)
+                    )
+                    for texts, row in zip(claim.get("value"), labels, strict=False)
+                )
+            case kind if kind in _MATRICES:
+                found("matrix", self.symbols)
+        if claim.kind != "matrix":
+            keys["value"] = _mapped(keys["value"], lambda text: _times(unit, self.formula(text, meanings)))
+        define = tuple((name, self.formula(text, meanings)) for name, text in claim.define)
+        return replace(claim, keys=tuple(keys.items()), define=define)
+
+    def formula(self, text: str, meanings: dict[str, Written]) -> str:
+        """Return a formula in the names of the model."""
+
+        def bracket(match: re.Match[str]) -> str:
+            scale: sp.Expr = sp.S.One
+            legs = []
+            for leg in match.groups()[1:]:
+                hatted = leg.startswith("hat(")
+                name = leg[4:-1].strip() if hatted else leg.strip()
+                written = self.fields.get(name, Written(name, sp.S.One))
+                scale *= 1 / written.scale if hatted else written.scale
+                legs.append(f"hat({written.token})" if hatted else written.token)
+            return _times(scale, f"{match[1]}({','.join(legs)})")
+
+        pieces = _BRACKET.split(text)
+        done = pieces[0] and _replaced(pieces[0], meanings)
+        for start, match in zip(range(4, len(pieces), 4), _BRACKET.finditer(text), strict=True):
+            done += bracket(match) + _replaced(pieces[start], meanings)
+        return done
+
+
+def _replaced(text: str, meanings: dict[str, Written]) -> str:
+    if not meanings:
+        return text
+    letters = "|".join(re.escape(letter) for letter in sorted(meanings, key=len, reverse=True))
+    return re.sub(rf"(?<![\w^\[,]){'(' + letters + ')'}(?![\w^{{(\[])", lambda m: meanings[m[1]].formula, text)
+
+
+def _times(scale: sp.Expr, text: str) -> str:
+    return text if scale == 1 else f"({scale})*({text})"
+
+
+def _mapped(value: object, change: Callable[[str], str]) -> object:
+    return tuple(_mapped(part, change) for part in value) if isinstance(value, tuple) else change(str(value))
