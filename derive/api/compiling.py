@@ -18,8 +18,9 @@ from numerics.devices.compiling import PLUGIN, absent_devices, compile_for, comp
 from numerics.devices.device import devices
 from numerics.devices.functions import DeviceFunction, HostPart, generated_functions, host_parts
 from numerics.devices.records import Compilation
+from numerics.functions import needs_training
 from numerics.modules import Solver
-from numerics.options import CompileOptions
+from numerics.options import CompileOptions, Options
 from numerics.support.precision import in_float64
 
 Progress = Callable[[float, str], None]
@@ -55,9 +56,14 @@ def _quantities(problem: Problem, solver: Solver) -> tuple[list[DeviceFunction],
     of = [parameter for parameter in problem.model.parameters if not parameter.domain.whole]
     arguments = tuple(jnp.asarray(float(problem.inputs[parameter.name])) for parameter in of)
     found, refused = [], []
+    label = problem.layers[0] if problem.layers else None
     for quantity in _names(problem) if of else ():
+        if not solver.setting.exact and needs_training(solver, quantity, label):
+            refused.append(HostPart(f"function {quantity}", "samples of the laws are drawn and followed on the host"))
+            continue
         try:
-            pure = function(problem, lambda: solver, quantity, tuple(parameter.name for parameter in of), {})
+            names = tuple(parameter.name for parameter in of)
+            pure = function(problem, lambda: solver, quantity, names, {}, Options())
         except DeriveError as error:
             refused.append(HostPart(f"function {quantity}", str(error)))
         else:
