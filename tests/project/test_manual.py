@@ -83,6 +83,8 @@ def workplace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (claims,) = fenced("check_your_paper", "toml")
     (tmp_path / "my_paper.toml").write_text(claims, encoding="utf-8")
+    (claims,) = fenced("notation", "toml")
+    (tmp_path / "my_claims.toml").write_text(claims, encoding="utf-8")
     (declaration,) = fenced("README", "python")
     (tmp_path / "hebb.py").write_text(declaration, encoding="utf-8")
     rng = np.random.default_rng(0)
@@ -138,7 +140,7 @@ def workplace(tmp_path, monkeypatch):
     'solve deep_linear L=2 teachers=given "strengths=[1.4,1.2,1,0.8,0.6]" n',
     "compare wide_network L=3 gamma=2.5 P=4 T=10 --size 600 --seeds 6 --sam",
     "compare wide_network L=2 P=8 B=2 T=10 --size 600 --seeds 6 --samples 2",
-    "solve deep_linear L=2 layer=0 nu=4 gamma0=1,2,4,7 T=50 --out outliers.",
+    'solve deep_linear L=2 layer=0 teachers=given "strengths=[1,0.8,0.6]" n',
     "solve deep_linear L=1 layer=ntk T=30 nu=0.5,1,2,4,8 gamma0=0.25:8:32 -",
     "compare extensive_two_layer nu=5 chi=0.5 gamma=1 --size 400 --seeds 10",
     "compare extensive_two_layer nu=5 chi=4 gamma=2 --size 400 --seeds 10 -",
