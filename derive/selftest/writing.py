@@ -90,7 +90,7 @@ class _Writer:
         """Return arguments of the model that change no number."""
         arguments = [("responses", repr(self.draft.responses))] if self.draft.responses else []
         if "doc" in self.draft.style:
-            arguments.append(("doc", repr(self.doc)))
+            arguments += [("doc", repr(self.doc)), ("notation", '{"z": "w"}')]
         if self.draft.data and "refuses" in self.draft.style:
             arguments.append(("refuses", 'lambda given: ""'))
         return arguments

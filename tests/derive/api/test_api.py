@@ -549,8 +549,8 @@ def test_equal_outliers_are_one_line():
 
 
 def test_an_option_is_declared_once_for_python_and_the_command_line():
-    commands = {"stable_rate": "stability", "limit": "limit"}
-    for verb in set(VERBS) - {"sweep", "plan", "limits"}:
+    commands = {"stable_rate": "stability", "compile": "build"}
+    for verb in set(VERBS) - {"sweep", "plan", "limits", "function"}:
         shown = {p.name: p for p in main.commands[commands.get(verb, verb)].params}
         for name, declared in options_of(verb).items():
             if declared.flag is not None:

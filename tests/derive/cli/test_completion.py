@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 FREE = (
     {("new", "name"), ("bench", "only"), ("solve", "grid"), ("solve", "places"), ("spectrum", "layer")}
     | {(c, option) for c in ("solve", "simulate", "compare") for option in ("align", "kernels", "on", "shard")}
-    | {("spectrum", "include"), ("spectrum", "exclude"), ("show", "equation")}
+    | {("spectrum", "include"), ("spectrum", "exclude"), ("show", "equation"), ("expand", "named")}
 )
 """Words that nobody can know beforehand."""
 

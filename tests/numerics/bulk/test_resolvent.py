@@ -230,8 +230,8 @@ def test_what_is_refused(population):
         ({"z": 1.0}, "say side='above' or side='below'"),
         ({"z": 0.0, "side": "above"}, "infinite at z = 0"),
         ({"z": 1.0, "side": "left"}, "write side="),
-        ({"z": "x"}, "give finite numbers"),
-        ({"z": np.inf}, "give finite numbers"),
+        ({"z": "x"}, "is not a finite number"),
+        ({"z": np.inf}, "finite"),
         ({"z": -1.0, "between": "noise"}, "not a matrix between resolvents"),
         ({"z": -1.0, "beside": "gram", "between": "gram"}, "give one matrix"),
     ):

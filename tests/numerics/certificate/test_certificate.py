@@ -412,6 +412,7 @@ def _on_a_diagonal(entries):
     return load_solver(solver_files(model))
 
 
+@pytest.mark.long_cases("<lambda>2")
 @pytest.mark.parametrize(
     "entries",
     [

@@ -182,7 +182,7 @@ def test_a_random_matrix_whose_variance_vanishes_at_a_ratio_of_sizes():
     assert model.solve(T=1, ratio=3.0)["square"][1] == pytest.approx(1 / 4 + 4 * 3 + 16 * (3 + 9))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_training_has_changed():
     """W(T)^T W(T) - W(0)^T W(0) after one step, by hand: [[2 c nu + c^2 nu, c sqrt(nu)], [c sqrt(nu), 0]]."""
     g, W = field("g", N, t), weights("W", N, D, t)

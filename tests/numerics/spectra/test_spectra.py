@@ -122,7 +122,7 @@ def test_marchenko_pastur_law_has_its_moments_and_its_density(ratio):
 # Noise
 
 
-@pytest.mark.long_cases("60-120-2000")
+@pytest.mark.long_cases("40-40-2000", "60-120-2000")
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "columns", "seeds"), [(40, 40, 2000), (60, 120, 2000), (300, 200, 150)])
 def test_pure_noise_has_outliers_no_more_often_than_the_level_says(rows, columns, seeds):
