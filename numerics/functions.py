@@ -18,7 +18,7 @@ from numerics.runtime.point import Point, replaced
 from numerics.runtime.samples import SampledPass
 from numerics.support.hosted import hosted
 from numerics.support.lifting import lifted
-from numerics.training.pathwise import SampledQuantity, Sloped
+from numerics.training.pathwise import PathwiseValue, SampledQuantity
 from numerics.training.sampling import Sampling
 from numerics.training.trained import Trained
 
@@ -82,7 +82,7 @@ def sampled_function(
     label: str | None,
     inside: Callable[[Array], Any],
     how: Sampling,
-) -> tuple[Callable[..., Array], Callable[..., Sloped]]:
+) -> tuple[Callable[..., Array], Callable[..., PathwiseValue]]:
     """Return a quantity of a sampled theory as a function of the parameters `of`, and the function that also gives its
     slopes and standard errors.
 
@@ -104,9 +104,9 @@ def sampled_function(
             f"parameters; take differences of the {quantity} between solutions with one seed"
         )
     sampled = SampledQuantity(training, of, how, read_off, bool(spectral))
-    known: dict[tuple[bytes, bool], Sloped] = {}
+    known: dict[tuple[bytes, bool], PathwiseValue] = {}
 
-    def at(x: np.ndarray, slopes: bool) -> Sloped:
+    def at(x: np.ndarray, slopes: bool) -> PathwiseValue:
         name = (x.tobytes(), slopes)
         if name not in known:
             point = replaced(base, **{one: float(x[k]) for k, one in enumerate(of)})

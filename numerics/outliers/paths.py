@@ -30,7 +30,7 @@ from numerics.outliers.finding import (
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.linear import ALL_EIGENVALUES, RESOLVED, all_eigenvalues, balancing
-from numerics.outliers.powers import Change, Powers
+from numerics.outliers.powers import LowRankChange, Powers
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
@@ -200,7 +200,7 @@ class _CycleCourse:
             tell(0.5 * time / count, f"outliers at time {time} of {count}")
             check_size(matrix)
             if len(powers):
-                powers.grow(matrix / radius, Change(change.left / radius, change.right))
+                powers.grow(matrix / radius, LowRankChange(change.left / radius, change.right))
             else:
                 powers.restart(matrix / radius)
             result = complete_eigenvalues(powers, start.padded(len(matrix)))

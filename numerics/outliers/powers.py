@@ -14,7 +14,7 @@ import numpy as np
 EPSILON = float(np.finfo(float).eps)
 
 
-class Change(NamedTuple):
+class LowRankChange(NamedTuple):
     """A matrix of low rank, left @ right."""
 
     left: np.ndarray
@@ -61,7 +61,7 @@ class Powers:
         self._append(highest @ highest, self.rows * EPSILON * self.norms[-1] ** 2)
         return bool(np.isfinite(self.norms[-1]))
 
-    def grow(self, matrix: np.ndarray, change: Change) -> None:
+    def grow(self, matrix: np.ndarray, change: LowRankChange) -> None:
         """Replace M by a larger matrix: M, padded with zeros, plus a change, to rounding."""
         self.rows = rows = len(matrix)
         slip = 0.0
@@ -81,7 +81,7 @@ class Powers:
             slip = rounding
             if level + 1 < len(self):
                 self.drifts[level + 1] += 4 * rows * EPSILON * within * (2 * size + within)
-            change = Change(np.hstack([down, left]), np.vstack([right, across + (right @ left) @ right]))
+            change = LowRankChange(np.hstack([down, left]), np.vstack([right, across + (right @ left) @ right]))
 
     def _append(self, power: np.ndarray, drift: float) -> None:
         if len(self._arrays) == len(self):

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from numerics.outliers.finding import check_size, cycle_factors, factors_at
-from numerics.outliers.powers import Change
+from numerics.outliers.powers import LowRankChange
 from numerics.outliers.problem import SpikedProblem
 from numerics.runtime.interface import Cycle, Order, Strides
 from numerics.runtime.keys import OrderKey
@@ -244,7 +244,9 @@ class Restriction:
         return tuple(x[:height, :width] for x, height, width in ends)
 
 
-def products(factors: Sequence[np.ndarray], sizes: Sequence[Sequence[int]]) -> Iterator[tuple[np.ndarray, Change]]:
+def products(
+    factors: Sequence[np.ndarray], sizes: Sequence[Sequence[int]]
+) -> Iterator[tuple[np.ndarray, LowRankChange]]:
     """The product of the corners of factors at each time after the first, a view that the next one changes, and the
     change from the one before, padded with zeros.
 
@@ -265,12 +267,12 @@ def products(factors: Sequence[np.ndarray], sizes: Sequence[Sequence[int]]) -> I
             inner = whole[number - 1][: heights[k + 1], : widths[-1]]
             left = factors[k][: olds[k][0], : olds[k][1]] @ change.left[: olds[k][1]]
             left = np.pad(left, ((0, heights[k] - olds[k][0]), (0, 0)))
-            change = Change(np.hstack([left, added.left]), np.vstack([change.right, added.right @ inner]))
+            change = LowRankChange(np.hstack([left, added.left]), np.vstack([change.right, added.right @ inner]))
             whole[number][: heights[k], : widths[-1]] += change.left @ change.right
         yield whole[-1][: heights[0], : widths[-1]], change
 
 
-def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> Change:
+def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> LowRankChange:
     """The new rows and columns of a corner of a factor."""
     (height, width), (rows, columns) = old, new
     left = np.zeros((rows, (rows - height) + (columns - width)))
@@ -279,7 +281,7 @@ def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> Ch
     right[: rows - height] = factor[height:rows, :columns]
     left[:height, rows - height :] = factor[:height, width:columns]
     right[rows - height :, width:] = np.eye(columns - width)
-    return Change(left, right)
+    return LowRankChange(left, right)
 
 
 def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

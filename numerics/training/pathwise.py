@@ -43,7 +43,7 @@ ReadOff = Callable[[Point, Mapping[Any, Array], Mapping[str, Array]], Array]
 
 
 @dataclass(frozen=True)
-class Sloped:
+class PathwiseValue:
     """A quantity with its derivatives along a last axis: the value first, then one slope for each parameter.
 
     Attributes:
@@ -79,7 +79,7 @@ class SampledQuantity:
         return (self.training.training.times(p) if one.timed else 1, *sizes_of(p, one.axes))
 
     @in_float64
-    def at(self, p: Point, slopes: bool) -> Sloped:
+    def at(self, p: Point, slopes: bool) -> PathwiseValue:
         """Return the quantity at a point, with slopes if wanted.
 
         Raises:
@@ -122,7 +122,7 @@ class SampledQuantity:
             ends = [_share(*(_moved(table, (k, step)) for table in (wholes, pairs)))[0] for step in (STEP, -STEP)]
             numbers[..., 1 + k] += (ends[0] - ends[1]) / (2 * STEP) * (whole - half)[..., 0]
         unsure = math.hypot(doubt, NEXT_ORDER * directions / plan.sites) * (whole - half)
-        return Sloped(numbers, np.sqrt(spread + unsure**2))
+        return PathwiseValue(numbers, np.sqrt(spread + unsure**2))
 
 
 def _moved(passes: Any, how: tuple[int, float] | None) -> Any:

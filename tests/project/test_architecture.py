@@ -288,3 +288,14 @@ def test_ci_runs_the_test_line_of_the_readme_and_the_long_tier():
     assert "README.md" in text and [line for line in text.splitlines() if "pytest" in line] == [
         "long=(.venv/bin/python -m pytest -q -n 2 --dist loadscope -m long)"
     ]
+
+
+def test_no_two_classes_have_one_name():
+    names = [
+        node.name
+        for package in ("derive", "numerics")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted({name for name in names if names.count(name) > 1}) == []

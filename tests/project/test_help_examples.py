@@ -63,6 +63,7 @@ def test_there_are_examples_for_every_command():
     "derive compare my_model.py --plot out.png",
     "derive report my_model.py -o report.html",
     "derive build",
+    "derive docs",
     "derive docs --out pages --no-browser",
     "derive compare my_model.py eta=0.5 --plot my_model.png",
     "derive report my_model.py eta=0.5 --size 500 --seeds 8 -o my_model.html",

@@ -105,6 +105,7 @@ CLAIMS = {
 }
 
 
+@pytest.mark.long_cases("edges and thresholds of two bands")
 @pytest.mark.parametrize("name", CLAIMS)
 def test_claims_are_decided_in_their_whole_region(declared, name):
     """Verdicts, or refutations with a part of their reason."""

@@ -9,7 +9,7 @@ from conftest import solver_and_values
 import numerics.outliers.paths as paths
 from numerics.outliers.complete import NO_START, Complete, complete_eigenvalues, perturbation
 from numerics.outliers.finding import mapped, smallest_image
-from numerics.outliers.powers import Change, Powers
+from numerics.outliers.powers import LowRankChange, Powers
 from numerics.outliers.restriction import products
 from numerics.solver import solve, spiked_problem
 from numerics.support.precision import in_float64
@@ -113,7 +113,7 @@ def test_powers_of_a_growing_matrix_drift_by_less_than_their_bound():
         left, right = np.zeros((rows, 2)), np.zeros((2, rows))
         left[-1, 0], right[0] = 1.0, whole[rows - 1, :rows]
         left[:-1, 1], right[1, -1] = whole[: rows - 1, rows - 1], 1.0
-        powers.grow(whole[:rows, :rows], Change(left, right))
+        powers.grow(whole[:rows, :rows], LowRankChange(left, right))
     assert len(powers) == 3
     for level in (1, 2):
         off = np.linalg.norm(powers[level] - powers[level - 1] @ powers[level - 1])
