@@ -38,6 +38,7 @@ from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
 from derive.expansions.spikes import CaseSpikes
 from derive.pipeline import derive_model
+from derive.records.method import LabelGroup
 from derive.records.probe import MAP
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "derive" / "claims"))
@@ -174,6 +175,11 @@ def mutants(file: ClaimsFile, work: ClaimContext) -> Iterator[Mutant]:
             return Mutant(file, claim, replace(claim, keys=merged, region=within), change)
 
         value = keys["value"]
+        if claim.kind == "symmetry":
+            for group in LabelGroup:
+                if group.value != value:
+                    yield made("another group", value=group.value)
+            continue
         rows = [value] if isinstance(value, str) else list(value)
         for i, row in enumerate(rows):
             for j, text in enumerate([row] if isinstance(row, str) else row):
@@ -600,6 +606,7 @@ _TRUE = {
     "outlier": _outlier,
     "threshold": _threshold,
     "inverse_map": _inverse_map,
+    "symmetry": lambda numbers, mutant: False,  # an axis has one group
 }
 """How the kinds are checked in which more than one formula may be true, or which depend on a branch."""
 
