@@ -28,8 +28,8 @@ PATIENCE = 1.2
 LAST_PATIENCE = 1.7
 """Seconds after which the watchdog process ends it."""
 BETWEEN = 0.02
-"""Seconds after which a dropped KeyboardInterrupt is raised again: the callback that dropped it has returned by
-then."""
+"""Seconds after which a dropped KeyboardInterrupt is raised again, and between attempts: the callback that dropped it
+has returned by then."""
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TOLD = b"\0"
@@ -41,6 +41,7 @@ class _State:
     """The state of the interrupt of this process."""
 
     happened = False
+    raised = 0
     told = False
     pipe: int | None = None
     sentence: Callable[[], str] | None = None
@@ -119,6 +120,7 @@ def handled(alone: bool) -> Iterator[None]:
                 _end_later, ()
             )  # without the locks of `threading`, which this may have interrupted
         _State.happened = True
+        _State.raised += 1
         raise KeyboardInterrupt
 
     sys.unraisablehook = again
@@ -150,12 +152,15 @@ def not_for_children() -> Iterator[None]:
 
 
 def _interrupt_again() -> None:
+    """Signal the main thread until the handler runs: a signal just before a system call does not wake the call."""
+    main, raised = threading.main_thread().ident, _State.raised
     time.sleep(BETWEEN)
-    main = threading.main_thread().ident
-    if main is not None and hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(main, signal.SIGINT)  # wakes a thread that waits, too
-    else:
-        _thread.interrupt_main()
+    while _State.happened and _State.raised == raised:
+        if main is not None and hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(main, signal.SIGINT)  # wakes a thread that waits, too
+        else:
+            _thread.interrupt_main()
+        time.sleep(BETWEEN)
 
 
 def _end_later() -> None:
