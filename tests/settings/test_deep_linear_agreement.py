@@ -32,7 +32,12 @@ CASES = {
 """Rates well inside the stable range, since instability multiplies what one sample has by chance; feature learning
 strong enough that every layer has an outlier at the times that are looked at; few steps, since r directions at random
 hold r / D of any vector."""
-FURTHER = ("one layer", "inputs of two variances", "teachers that differ")
+FURTHER = (
+    "inputs of two variances",
+    "teachers that differ",
+    "two layers, online",
+    "three classes, online",
+)
 """Tried with the long tests only."""
 SIZES = ((90, 240), (270, 60))
 TIMES = {case: times for case, (_, times) in CASES.items()}
@@ -56,7 +61,6 @@ def block(case: str, seed: int) -> Block:
     return block_of(case, solver_of(case), theory_of(case), seed, SIZES, values, **looked)
 
 
-@pytest.mark.long_cases("two layers, online", "three classes, online")
 @pytest.mark.long_cases(*FURTHER)
 @pytest.mark.parametrize("case", CASES)
 def test_everything_there_is_to_compare_is_compared(case, simulation_seed):
@@ -69,7 +73,6 @@ def test_everything_there_is_to_compare_is_compared(case, simulation_seed):
     assert sum("_loss at" in name for name in names) == 10
 
 
-@pytest.mark.long_cases("two layers, online", "three classes, online")
 @pytest.mark.long_cases(*FURTHER)
 @pytest.mark.parametrize("case", CASES)
 def test_every_quantity_is_within_the_bound_of_the_suite(case, simulation_seed):

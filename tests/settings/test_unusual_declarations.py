@@ -304,6 +304,8 @@ CASES = {
     )
 }
 FURTHER = (
+    "pulled_to_the_start",
+    "fresh_and_late",
     "static_nonlinear",
     "shifted_outer",
     "symmetric_pair_in_a_buffer",
@@ -335,7 +337,6 @@ def block(case: str, seed: int) -> Block:
     return block_of(case, solver_of(case), theory_of(case), seed)
 
 
-@pytest.mark.long_cases("pulled_to_the_start", "fresh_and_late")
 @pytest.mark.long_cases(*FURTHER)
 @pytest.mark.parametrize("case", [pytest.param(c, marks=() if c in QUICK else pytest.mark.slow) for c in CASES])
 def test_every_quantity_is_within_the_bound_of_the_suite(case, simulation_seed):
