@@ -21,8 +21,13 @@ VALUES = (
 """Nodes that follow the scalars in a product."""
 
 
+def function_name(node: sp.Basic) -> str:
+    """Return the name of a function that records apply, such as "mean"; "" for any other node."""
+    return node.func.__name__ if isinstance(node, AppliedUndef) else ""
+
+
 def is_memory(expression: sp.Basic) -> bool:
-    return isinstance(expression, AppliedUndef) and expression.func.__name__ == "sum_s"
+    return function_name(expression) == "sum_s"
 
 
 @ByKind
@@ -108,7 +113,7 @@ def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Exp
             below.append(factor.base ** (-factor.exp))
         elif factor.has(*VALUES) and isinstance(factor if not factor.is_Pow else factor.base, VALUES):
             values.append(factor)
-        elif isinstance(factor, AppliedUndef) and factor.func.__name__ in ("outer", "mean", "cov", "d"):
+        elif function_name(factor) in ("outer", "mean", "cov", "d"):
             values.append(factor)
         else:
             above.append(factor)
@@ -130,10 +135,10 @@ def in_reading_order(scalars: list[sp.Expr], names: PrintedNames) -> list[sp.Exp
 
 def matrix_terms(expression: sp.MatrixExpr) -> list[tuple[sp.Expr, tuple[sp.MatrixExpr, ...]]]:
     """Return a sum of matrix products as (scalar, factors), multiples of the identity first, in a fixed order."""
-    parts = expression.args if isinstance(expression, sp.MatAdd) else (expression,)
+    parts = expression.args if expression.is_MatAdd else (expression,)
     terms = []
     for part in parts:
-        if isinstance(part, sp.MatMul):
+        if part.is_MatMul:
             scalar = sp.Mul(*(f for f in part.args if not f.is_Matrix))
             terms.append((scalar, tuple(f for f in part.args if f.is_Matrix)))
         else:
