@@ -152,6 +152,9 @@ class Drawn(Field):
         return node
 
     law = property(lambda self: self.payload[6])
+    expectation = property(lambda self: self.law.mean)
+    variance = property(lambda self: self.law.variance)
+    ends = property(lambda self: self.law.ends)
     is_drawn = True
     given_by = "drawn(...) vector: it has a law"
 
