@@ -17,7 +17,7 @@ from derive.inputs.problems import problem_of
 from derive.language.family import Family
 from derive.language.formulas import read_formula
 from derive.language.model import Model
-from derive.language.symbols import Parameter
+from derive.language.symbols import parameter_values
 from derive.pipeline import derive_model
 from derive.support.shapes import fits
 
@@ -240,7 +240,7 @@ def _series(result: QuantitySeries, small: sp.Expr, root: str) -> dict[str, Any]
         "edge": result.edge_in_words,
         "cell": cell_of(result),
         "status": result.status,
-        "branch": {p.name: str(v) for p, v in result.points[0].items() if isinstance(p, Parameter)},
+        "branch": {p.name: str(v) for p, v in parameter_values(result.points[0]).items()},
         "coefficients": tuple(map(_plain, found.coefficients)),
         "small": _plain(small),
     }

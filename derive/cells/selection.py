@@ -28,7 +28,7 @@ from derive.cells.solver import has_no_zero
 from derive.cells.spectrum import BulkCurve, CellSpectrum, Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome
 from derive.errors import NumericalError
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, parameter_values
 from derive.records.probe import MAP
 from derive.support.bounds import VISITING
 
@@ -221,8 +221,8 @@ class CellSelection:
 
         Conditions on `fixed` values alone hold.
         """
-        for parameter, value in point.items():
-            if isinstance(parameter, Parameter) and not parameter.domain.low <= value <= parameter.domain.high:
+        for parameter, value in parameter_values(point).items():
+            if not parameter.domain.low <= value <= parameter.domain.high:
                 return False
         for condition in self.region.conditions:
             if not condition.free_symbols <= set(point) or condition.free_symbols <= set(fixed):

@@ -25,7 +25,7 @@ from derive.cells.spectrum import BulkCurve, Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, best
 from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError, NumericalError
-from derive.language.symbols import Parameter, symbol_order
+from derive.language.symbols import Parameter, parameter_values, symbol_order
 from derive.records.probe import MAP, Bulk
 from derive.support.bounds import EXPONENT
 
@@ -331,7 +331,7 @@ class Comparator:
             return open_signs
         projected, symbols = self.bulk.projected, claimed.free_symbols | derived.free_symbols
         for values in self.values(symbols):
-            parameters = {s: v for s, v in values.items() if isinstance(s, Parameter)}
+            parameters = parameter_values(values)
             place = self.selection.spectrum(parameters).size
             beyond = physical_values(
                 projected.algebraic, projected.bulk_symbols, parameters, WORKING_DIGITS, mpmath.mpf(place.__ceil__())

@@ -12,9 +12,9 @@ import math
 import numbers
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self, overload
+from typing import Any, NoReturn, Self, TypeVar, overload
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -23,6 +23,8 @@ from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.expressions import Condition, plain, word
 from derive.language.traversal import ByKind
 from derive.support.display import DisplayedNode
+
+T = TypeVar("T")
 
 
 def exact(value: Any) -> sp.Expr:
@@ -358,6 +360,11 @@ class MeasuredParameter(Parameter):
     @property
     def average(self) -> sp.Expr:
         return self.payload[3]
+
+
+def parameter_values(point: Mapping[sp.Symbol, T]) -> dict[Parameter, T]:
+    """Return the values of the parameters among those of all symbols at a point."""
+    return {symbol: value for symbol, value in point.items() if isinstance(symbol, Parameter)}
 
 
 class Sector(_Named):

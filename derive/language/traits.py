@@ -71,7 +71,7 @@ def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
     def walk(node: sp.Basic) -> None:
         if isinstance(node, Mean):
             return
-        if traits_in(node) and not _depends_on_more(node) and not isinstance(node, sp.Mul):
+        if traits_in(node) and not _depends_on_more(node) and not node.is_Mul:
             functions[node] = None
         else:
             for arg in node.args:
