@@ -181,7 +181,7 @@ def expand(
     have = ", ".join(names) or "(none)"
     if of not in QUANTITIES:
         raise ParameterError(f"{of!r} cannot be expanded; take one of {', '.join(QUANTITIES)}")
-    if not isinstance(order, Integral) or isinstance(order, bool) or not 0 <= order <= HIGHEST_ORDER:
+    if not fits(order, Integral) or not 0 <= order <= HIGHEST_ORDER:
         raise ParameterError(f"order={order!r}: order must be a whole number from 0 to {HIGHEST_ORDER}")
     if not isinstance(at, Mapping):
         raise ParameterError(f"at={at!r}: give exact numbers by name, as at={{'T': 2}}")

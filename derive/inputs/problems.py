@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import itertools
 import math
-import numbers
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import DeclarationError, DeriveError, ParameterError
 from derive.inputs.loading import load_declaration, nearest
+from derive.support.shapes import fits, texts
 
 if TYPE_CHECKING:
     from derive.language.family import Family
@@ -80,8 +81,9 @@ def aligned(problem: Problem, align: str | Iterable[str] | None) -> Problem:
     """Return the problem with further directions for alignments of outliers, as "teacher" or "v(3)"."""
     from derive.language.alignments import with_alignments
 
-    texts = (align,) if isinstance(align, str) else tuple(align or ())
-    return replace(problem, model=with_alignments(problem.model, texts), align=texts) if texts else problem
+    directions = texts(align)
+    model = with_alignments(problem.model, directions)
+    return replace(problem, model=model, align=directions) if directions else problem
 
 
 def _own_arrays(model: Model, values: dict[str, Any]) -> dict[str, Any]:
@@ -362,7 +364,7 @@ def number_of(name: str, value: Any, domain: str) -> float:
     else:
         # a number of NumPy, or an array without axes
         item = value.item() if getattr(value, "shape", None) == () else value
-        if isinstance(item, bool) or not isinstance(item, numbers.Real):
+        if not fits(item, Real):
             kind = type(value).__name__
             raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")
         try:

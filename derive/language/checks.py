@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sympy as sp
@@ -31,6 +32,7 @@ from derive.language.vectors import (
     shown,
     values,
 )
+from derive.support.shapes import fits
 from derive.support.source_lines import place_of_entry
 
 
@@ -82,7 +84,7 @@ def _no_equation(item: Any) -> str:
             f"is {item}, the result of a comparison; an equation is written Eq(left, right) with Eq from derive, "
             "not with == and not with SymPy's Eq"
         )
-    if isinstance(item, (list, tuple)) and item and all(isinstance(e, Eq) for e in item):
+    if fits(item, Sequence[Eq]) and item:
         return "is a list of equations; put a star before it: [*these, Eq(...)]"
     return f"{named(item)}, is not an equation; write Eq(v(t), ...) with Eq from derive"
 

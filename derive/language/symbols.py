@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 import keyword
 import math
-import numbers
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NoReturn, Self, TypeVar, overload
 
 import sympy as sp
@@ -23,6 +23,7 @@ from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.expressions import Condition, plain, word
 from derive.language.traversal import ByKind
 from derive.support.display import DisplayedNode
+from derive.support.shapes import fits
 
 T = TypeVar("T")
 
@@ -316,7 +317,7 @@ class Parameter(_Named):
                 "whole_nonnegative or Domain(low, high, ...)"
             )
         number = default.default if isinstance(default, Parameter) else default
-        if isinstance(number, bool) or not isinstance(number, numbers.Real) or not domain.contains(number):
+        if not fits(number, Real) or not domain.contains(number):
             raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
         if not isinstance(default, Parameter) and type(default) not in (int, float):
             default = int(default) if domain.whole else float(default)  # a number of NumPy or SymPy
@@ -453,7 +454,7 @@ class Axis(_Named):
 def axes_in_order(where: str, axes: Any) -> tuple[Axis, ...]:
     """Return the given axes, sorted by name: several form one list of labels, the last axis fastest."""
     several = () if axes is None else (axes,) if isinstance(axes, Axis) else axes
-    if not isinstance(several, (tuple, list)) or not all(isinstance(axis, Axis) for axis in several):
+    if not fits(several, Sequence[Axis]):
         raise DeclarationError(
             f"{where}: axes={axes!r} is not an axis; make one with c = axis('c', C), or give several"
         )
