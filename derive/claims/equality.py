@@ -28,6 +28,7 @@ from derive.errors import ClaimError, NumericalError
 from derive.language.symbols import Parameter, parameter_values, symbol_order
 from derive.records.probe import MAP, Bulk
 from derive.support.bounds import EXPONENT
+from derive.support.plain_words import counted
 
 WORKING_DIGITS, AGREEING_DIGITS = 70, 50
 """Decimal digits of numerical comparisons, and those in which equal sides must agree."""
@@ -228,7 +229,7 @@ class Comparator:
         against = self._far_and_wide(claimed, derived) or by_cells
         if against is not None:
             return against
-        points = f"{compared} rational point{'s' if compared > 1 else ''}"
+        points = counted(compared, "rational point")
         tried = f"agrees to {AGREEING_DIGITS} digits at {points}" if compared else "no point without a pole was found"
         return ComparisonOutcome(UNDECIDED, f"{tried}; no symbolic proof found")
 

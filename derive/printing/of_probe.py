@@ -14,6 +14,7 @@ from derive.algebra.words import Combination, as_matrix
 from derive.equations.numbering import probe_tag
 from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, Aligned, BlockCycle, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
+from derive.support.plain_words import counted
 
 LARGEST_WHOLE = 6
 """Unknowns up to which A(z) is printed with its blocks in full; otherwise by their names."""
@@ -306,11 +307,7 @@ def _nonlinear_lines(record: Pencil) -> list[Statement]:
 
 def _fed(record: Pencil, row: int) -> str:
     columns = [c for (r, c), block in record.blocks.blocks if r == row and c != row]
-    return f"fed by {_count(len(columns), 'unknown')}" if columns else "fed by none"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return f"fed by {counted(len(columns), 'unknown')}" if columns else "fed by none"
 
 
 def _words(size: sp.Expr) -> str:

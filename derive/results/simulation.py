@@ -12,7 +12,7 @@ from derive.results.made import Provenance
 from derive.results.saving import PointResult
 from numerics.runtime.interface import Setting
 from numerics.simulation.samples import Samples, SimulatedLayer
-from numerics.support.formatting import html_table, listed, shown_number, table
+from numerics.support.formatting import counted, html_table, listed, shown_number, table
 
 if TYPE_CHECKING:
     import pandas
@@ -135,7 +135,7 @@ class Simulation(PointResult, Samples):
 
     @property
     def _sampled(self) -> str:
-        return f"size {self.size}, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        return f"size {self.size}, {counted(self.seeds, 'seed')}"
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = []
