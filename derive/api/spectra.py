@@ -22,7 +22,7 @@ from derive.results.spectra import Skipped, Spectra
 from derive.support.places import path_of
 from derive.support.shapes import fits, texts
 from numerics.spectra.changes import Change, change_of
-from numerics.spectra.fitting import LAYOUTS, FittedSpectrum, analyse, layout_of
+from numerics.spectra.fitting import LAYOUTS, FittedSpectrum, NoSpectrum, analyse, layout_of
 from numerics.spectra.theory import TheoryComparison, compare_with_theory
 
 Progress = Callable[[float, str], None]
@@ -150,15 +150,19 @@ class _Chosen:
         self._twice: Mapping[tuple[tuple[int, ...], str], bool] = {shape: shapes.count(shape) > 1 for shape in shapes}
 
     def _sort(self, entry: Entry) -> None:
-        shaped = layout_of(entry.shape, self.layout)
-        if entry.broken is not None:
-            self.skipped.append(Skipped(entry.name, entry.shape, entry.broken, damaged=True))
-        elif entry.unusable is not None:
-            self.skipped.append(Skipped(entry.name, entry.shape, entry.unusable))
-        elif isinstance(shaped, str):
-            self.skipped.append(Skipped(entry.name, entry.shape, shaped))
+        try:
+            if entry.broken is not None:
+                raise NoSpectrum(entry.broken, damaged=True)
+            if entry.unusable is not None:
+                raise NoSpectrum(entry.unusable)
+            layout_of(entry.shape, self.layout)
+        except NoSpectrum as reason:
+            self._skip(entry, reason)
         else:
             self.usable.append(entry)
+
+    def _skip(self, entry: Entry, reason: NoSpectrum) -> None:
+        self.skipped.append(Skipped(entry.name, entry.shape, str(reason), reason.damaged))
 
     def numbers(self, entry: Entry) -> np.ndarray | None:
         """Return the array; record it and return None where it is damaged."""
@@ -181,11 +185,11 @@ class _Chosen:
         return True
 
     def spectrum(self, entry: Entry, array: np.ndarray, level: float) -> FittedSpectrum | None:
-        one = analyse(entry.name, array, self.layout, level)
-        if isinstance(one, str):
-            self.skipped.append(Skipped(entry.name, entry.shape, one, damaged="NaN" in one))
+        try:
+            return analyse(entry.name, array, self.layout, level)
+        except NoSpectrum as reason:
+            self._skip(entry, reason)
             return None
-        return one
 
     def missing(self, before: _Chosen) -> None:
         """Record which matrices exist in one of two checkpoints only, or were damaged in the earlier one."""

@@ -66,6 +66,11 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
+def some(words: Sequence[str], most: int = 5) -> str:
+    """Return the first words of a list, and how many more there are."""
+    return listed(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
 def table(rows: Sequence[tuple[str, str]]) -> list[str]:
     """Lines of two columns."""
     width = max((len(left) for left, _ in rows), default=0)
