@@ -40,6 +40,11 @@ def _call(match: re.Match[str]) -> tuple[str, int]:
     return f"{owner if name in _METHODS and owner else name}(...)", int(bool(owner))
 
 
+def shown_value(value: float | str) -> str:
+    """Return the value of a parameter or a choice, with twelve digits."""
+    return value if isinstance(value, str) else f"{value:.12g}"
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun, in the plural unless it is one."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
