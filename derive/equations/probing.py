@@ -71,8 +71,7 @@ def with_diagonal_traits(model: Model) -> Model:
         (label, replace(p, matrix=changed(p.matrix), between=tuple((name, changed(m)) for name, m in p.between)))
         for label, p in model.probes
     )
-    probe = probes if isinstance(model.probe, tuple) else probes[0][1]
-    return replace(model, probe=probe, observe=dict(model.observe))
+    return replace(model, probe=probes, observe=dict(model.observe))
 
 
 def with_entries(matrix: MatrixExpression, change: Callable[[sp.Expr], sp.Expr]) -> MatrixExpression:

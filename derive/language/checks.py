@@ -90,8 +90,6 @@ def _no_equation(item: Any) -> str:
 
 
 def _check_probes(model: Declaration) -> None:
-    if isinstance(model.probe, tuple) and not model.probe:
-        raise DeclarationError("probe={} names no matrix; give one spectrum(...) or more, or leave probe out")
     labels = [label for label, _ in model.probes]
     if len(set(labels)) < len(labels):
         raise DeclarationError(f"probe: two matrices have the label {max(labels, key=labels.count)}; rename one")

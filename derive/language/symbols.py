@@ -363,6 +363,11 @@ class MeasuredParameter(Parameter):
         return self.payload[3]
 
 
+def is_whole_parameter(value: Any) -> bool:
+    """Return whether a value is a parameter whose values are whole numbers."""
+    return isinstance(value, Parameter) and value.domain.whole
+
+
 def parameter_values(point: Mapping[sp.Symbol, T]) -> dict[Parameter, T]:
     """Return the values of the parameters among those of all symbols at a point."""
     return {symbol: value for symbol, value in point.items() if isinstance(symbol, Parameter)}
@@ -438,8 +443,7 @@ class Axis(_Named):
     called, maker = "an axis", "c = axis('c', C)"
 
     def __new__(cls, name: str, size: Parameter | int, latex: str = "") -> Self:
-        whole = isinstance(size, (int, sp.Integer)) and not isinstance(size, bool) and size > 0
-        if not whole and not (isinstance(size, Parameter) and size.domain.whole):
+        if not is_whole_parameter(size) and not (fits(size, int | sp.Integer) and size > 0):
             raise DeclarationError(
                 f"axis {name}: its size {size!s} is neither a whole-number parameter nor a whole number above 0; write "
                 f"axis({name!r}, parameter('C', default=3, domain=whole_positive))"
@@ -506,7 +510,7 @@ class Clock(_Named):
         endpoint: bool = True,
         latex: str = "",
     ) -> Self:
-        if not (isinstance(steps, Parameter) and steps.domain.whole):
+        if not is_whole_parameter(steps):
             raise DeclarationError(
                 f"clock {name}: steps must be a whole-number parameter, such as "
                 f"parameter('T', default=10, domain=whole_positive)"
