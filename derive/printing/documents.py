@@ -87,7 +87,7 @@ def text_of_matrix(name: str, matrix: sp.BlockMatrix, printer: TextPrinter) -> l
     listed: list[str] = []
     if name == WHOLE or len(indent) + len(whole[0]) > COLUMNS:
         rows, columns = (range(count) for count in matrix.blockshape)
-        empty = {(r, c) for r in rows for c in columns if isinstance(matrix.blocks[r, c], sp.ZeroMatrix)}
+        empty = {(r, c) for r in rows for c in columns if matrix.blocks[r, c].is_ZeroMatrix}
         named = [["0" if (r, c) in empty else f"{name}[{r + 1},{c + 1}]" for c in columns] for r in rows]
         whole = in_brackets(named).split("\n")
         for r, c in ((r, c) for r in rows for c in columns if (r, c) not in empty and name != WHOLE):
@@ -381,14 +381,14 @@ def text(expression: Any, record: Record | None = None) -> str:
     """Return an expression, or a matrix of a declaration, as plain ASCII. The record resolves the engine's names."""
     printer = TextPrinter(PrintedNames.of(record))
     expression = in_letters(expression, record)
-    return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
+    return str(printer.doprint(tidy(expression)))
 
 
 def latex(expression: Any, record: Record | None = None) -> str:
     """Return an expression, or a matrix of a declaration, as LaTeX. The record resolves the engine's names."""
     printer = TexPrinter(PrintedNames.of(record))
     expression = in_letters(expression, record)
-    return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
+    return str(printer.doprint(tidy(expression)))
 
 
 def comment(expression: Any, record: Record) -> str:

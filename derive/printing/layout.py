@@ -94,7 +94,11 @@ def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
 
 
 def has_sum(term: sp.Expr) -> bool:
-    return any(isinstance(f, sp.Sum) or is_memory(f) for f in sp.Mul.make_args(term))
+    return any(map(_is_sum, sp.Mul.make_args(term)))
+
+
+def _is_sum(factor: sp.Expr) -> bool:
+    return isinstance(factor, sp.Sum) or is_memory(factor)
 
 
 def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Expr], list[sp.Expr], list[sp.Expr]]:
@@ -104,7 +108,7 @@ def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Exp
         expression = -expression
     above, below, values, sums = [], [], [], []
     for factor in sp.Mul.make_args(expression) if not expression.is_Mul else expression.as_ordered_factors():
-        if isinstance(factor, sp.Sum) or is_memory(factor):
+        if _is_sum(factor):
             sums.append(factor)
         elif factor.is_Rational:
             above += [sp.Integer(factor.p)] if factor.p != 1 else []
@@ -143,7 +147,7 @@ def matrix_terms(expression: sp.MatrixExpr) -> list[tuple[sp.Expr, tuple[sp.Matr
             terms.append((scalar, tuple(f for f in part.args if f.is_Matrix)))
         else:
             terms.append((sp.S.One, (part,)))
-    return sorted(terms, key=lambda item: (not isinstance(item[1][0], sp.Identity), str(item[1])))
+    return sorted(terms, key=lambda item: (not item[1][0].is_Identity, str(item[1])))
 
 
 class Times:
@@ -168,8 +172,7 @@ class Times:
 
 
 def is_spectral(node: sp.Basic) -> bool:
-    fields = [n for n in sp.preorder_traversal(node) if isinstance(n, Field)]
-    return any(f.role == "spectral" for f in fields)
+    return any(field.role == "spectral" for field in node.atoms(Field))
 
 
 def memory_is_spectral(body: sp.Expr) -> bool:

@@ -19,6 +19,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Correlation, Dot, Hat, Noise, Response, TauDerivative
+from derive.equations.gaussian_laws import product_of
 from derive.errors import DeclarationError, ParameterError
 from derive.language.contents import DECLARED, atoms
 from derive.language.model import Model
@@ -397,10 +398,9 @@ def _merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
 
 def two_values(expression: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
     """Return the two field values whose product an expression is; None if it is another one."""
-    squared = expression.is_Pow and expression.exp == 2
-    factors = (expression.base, expression.base) if squared else sp.Mul.make_args(expression)
-    fields = all(isinstance(f, FieldAt) and not is_trait(f) and f.field.role != "constant" for f in factors)
-    return (factors[0], factors[1]) if len(factors) == 2 and fields else None
+    pair = product_of(expression)
+    fields = all(not is_trait(value) and value.field.role != "constant" for value in pair or ())
+    return pair if fields else None
 
 
 def _is_scalar(factor: sp.Basic) -> bool:
@@ -430,9 +430,9 @@ def _multiplied(scale: sp.Expr, expression: sp.Basic) -> sp.Basic:
         return expression
     if expression.is_MatAdd:
         return sp.MatAdd(*(_multiplied(scale, term) for term in expression.args))
-    if isinstance(expression, sp.ZeroMatrix):
-        return expression
     if expression.is_Matrix:
+        if expression.is_ZeroMatrix:
+            return expression
         inner, matrix = _split_matrix(expression)
         product = sp.powdenest(scale * inner)
         if product == 1:

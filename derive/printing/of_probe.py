@@ -204,7 +204,7 @@ def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
 def _named_block(record: BlockMatrix, row: int, column: int) -> sp.MatrixExpr:
     """Return a block by its name only, or zero."""
     size = (record.projected.unknowns[row].size, record.projected.unknowns[column].size)
-    zero = isinstance(record.matrix_block(row, column), sp.ZeroMatrix)
+    zero = record.matrix_block(row, column).is_ZeroMatrix
     return sp.ZeroMatrix(*size) if zero else sp.MatrixSymbol(f"A_{row + 1}_{column + 1}", *size)
 
 
