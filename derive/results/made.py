@@ -63,10 +63,7 @@ class Provenance:
         what only Python can ask for."""
         if not self.target or self.data:
             return None
-        values = [
-            f"{name}={value!r}" if isinstance(value, float) else f"{name}={value}"
-            for name, value in self.parameters.items()
-        ]
+        values = [f"{name}={value}" for name, value in self.parameters.items()]
         options = []
         for name, value in self.options.items():
             flag = f"--{name.replace('_', '-')}"

@@ -16,7 +16,7 @@ from derive.results.saving import Saved
 from derive.results.simulation import Simulation, standard_error
 from derive.results.solution import Solution
 from numerics.solution import Layer
-from numerics.support.formatting import counted, html_table, listed, shown_number
+from numerics.support.formatting import counted, html_table, listed, shown_cell
 
 if TYPE_CHECKING:
     import pandas
@@ -173,11 +173,11 @@ class Sweep(Saved):
             errors = {f"{name}_error" for name in names}
             shown = [name for name in names if name not in parameters | errors and not name.startswith(_HIDDEN)]
         cells = [
-            [_cell(row[name]) for name in self.axes]
+            [shown_cell(row[name]) for name in self.axes]
             + (
                 ["diverged", *[""] * (len(shown) - 1)]
                 if point.failed
-                else [_cell(row.get(name), row.get(f"{name}_error")) for name in shown]
+                else [shown_cell(row.get(name), row.get(f"{name}_error")) for name in shown]
             )
             for point, row in zip(self.points, rows, strict=True)
         ]
@@ -203,14 +203,6 @@ class Sweep(Saved):
 _JUDGED = ("agrees", "largest_difference", "largest_difference_of")
 _HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
 """Columns that a table for people leaves out, as their names begin."""
-
-
-def _cell(value: Any, error: float | None = None) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return shown_number(value, error) if isinstance(value, (int, float)) else str(value)
 
 
 def row_of(point: Any) -> dict[str, Any]:

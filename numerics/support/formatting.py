@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,15 @@ def shown_number(value: float | None, error: float | None = None) -> str:
     if error is not None and math.isfinite(error) and error > NOISE * abs(value):
         return with_error(value, error)
     return "0" if abs(value) < NOISE else f"{value:.{DIGITS}g}"
+
+
+def shown_cell(value: Any, error: float | None = None) -> str:
+    """Return a value of a table as text: a number with its error, yes or no, a text as it is."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return shown_number(value, error) if isinstance(value, (int, float)) else str(value)
 
 
 def with_error(value: float, error: float) -> str:
