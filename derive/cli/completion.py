@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import (
@@ -201,7 +202,7 @@ def declared(target: str | None) -> DeclaredWords:
         return DeclaredWords()
     calls = [call for tree in trees for call in _calls(tree)]
     families = [call for call in _calls(trees[0]) if called_name(call) == "family"]
-    keywords = [(k.arg or "", k.value) for call in families for k in call.keywords]
+    keywords: list[tuple[str, Any]] = [(k.arg or "", k.value) for call in families for k in call.keywords]
     followed, probed = (_entries(calls, "observe"), _entries(calls, "probe")) if file else _built(target)
     return DeclaredWords(
         choices=tuple(_choice(name, value) for name, value in keywords if called_name(value) in CHOICES),
@@ -235,8 +236,7 @@ def _parameters(calls: Iterable[ast.Call]) -> Iterator[Name]:
             yield Name(name, _keyword(call, "doc"), (default,) * bool(default))
 
 
-def _choice(name: str, node: ast.expr) -> Name:
-    assert isinstance(node, ast.Call)
+def _choice(name: str, node: ast.Call) -> Name:
     words = [_text(argument) for argument in node.args]
     if called_name(node) == "formula":
         words = [keyword.arg for keyword in node.keywords if keyword.arg and keyword.arg != "doc"]

@@ -41,9 +41,9 @@ def noisy_terms(law: sp.Expr, fields: Collection[Field], noises: Collection[Fiel
             continue
         scale, drawn, values = sp.S.One, [], []
         for factor in sp.Mul.make_args(term):
-            if isinstance(factor, FieldAt) and factor.field in noises:
+            if factor in inside and factor.field in noises:
                 drawn.append(factor)
-            elif isinstance(factor, FieldAt) and factor.field in fields:
+            elif factor in inside and factor.field in fields:
                 values.append(factor)
             elif all(map(is_trait, factor.atoms(FieldAt))):
                 scale *= factor

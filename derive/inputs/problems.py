@@ -137,9 +137,13 @@ def problem_of(declared: Declared, values: Mapping[str, Any]) -> Problem:
     """Return the model with one value for each name."""
     arrays = array_names(declared, values)
     for name, value in values.items():
-        if name not in arrays and (isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0):
+        if name not in arrays and (_is_sequence(value) or getattr(value, "ndim", 0) != 0):
             raise ParameterError(f"{name} has several values; one value here, sweeps take several")
     return grid_of(declared, {name: (value,) for name, value in values.items()}).one
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
 
 
 def array_names(declared: Declared, values: Mapping[str, Any]) -> set[str]:
@@ -147,7 +151,7 @@ def array_names(declared: Declared, values: Mapping[str, Any]) -> set[str]:
     from derive.inputs.data_files import declared_data
 
     chosen = {name: values[name] for name, _ in declared.open_choices if name in values}
-    plain = {name: value for name, value in chosen.items() if not isinstance(value, (list, tuple))}
+    plain = {name: value for name, value in chosen.items() if not _is_sequence(value)}
     return {d.name for d in declared_data(declared.member(plain))} if len(plain) == len(chosen) else set()
 
 
