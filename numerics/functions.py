@@ -15,7 +15,6 @@ from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.largest import largest_outlier_program, upper_edge_of
 from numerics.runtime.interface import Array
 from numerics.runtime.point import Point, replaced
-from numerics.runtime.samples import SampledPass
 from numerics.support.hosted import hosted
 from numerics.support.lifting import lifted
 from numerics.training.pathwise import PathwiseValue, SampledQuantity
@@ -95,8 +94,7 @@ def sampled_function(
             "take them from solve"
         )
 
-    base, training = solver.point(dict(values)), solver.training
-    assert isinstance(training, SampledPass), "an exact pass draws nothing"
+    base, training = solver.point(dict(values)), solver.sampled_pass
     read_off, spectral = _quantity(solver, quantity, label, none)
     if spectral and training.training.sites:
         raise NumericalError(

@@ -175,6 +175,12 @@ class Solver:
         assert isinstance(self.training, RowsPass), "a sampled pass takes normals"
         return self.training
 
+    @property
+    def sampled_pass(self) -> SampledPass:
+        """The forward pass over sampled sites."""
+        assert isinstance(self.training, SampledPass), "an exact pass draws nothing"
+        return self.training
+
     @cached_property
     def short_pass(self) -> jax.stages.Wrapped:
         """The exact training level, compiled without optimisation."""

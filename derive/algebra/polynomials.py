@@ -518,7 +518,7 @@ def rational_norm(expression: sp.Expr, absolute: bool = False) -> sp.Expr:
             return named(node.base ** sp.Rational(1, order), order, plain(node.base)) ** (node.exp * order)
         if absolute and isinstance(node, sp.Abs):
             return named(node, 2, plain(node.args[0]) ** 2)
-        return node.func(*map(plain, node.args)) if isinstance(node, sp.Add | sp.Mul | sp.Pow) else node
+        return node.func(*map(plain, node.args)) if node.is_Add or node.is_Mul or node.is_Pow else node
 
     norm = _numerator(plain(expression))
     for symbol, relation in reversed(relations.items()):

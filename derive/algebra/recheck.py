@@ -43,7 +43,7 @@ def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Poin
 
     The first point is generic; the next ones have other signs, zeros and ends of the domains, and large values.
     """
-    named = sorted({s for s in map(sp.sympify, symbols) if isinstance(s, sp.Symbol)}, key=symbol_order)
+    named = sorted({s for s in map(sp.sympify, symbols) if s.is_Symbol}, key=symbol_order)
     parameters = {s for s in named if isinstance(s, Parameter)}
     sizes = [s for s in named if isinstance(s, Sector)]
     parameters |= {p for size in sizes for p in size.ratio.free_symbols}

@@ -49,6 +49,11 @@ class SiteValue(Trait):
     value = property(lambda self: self.payload[7])
 
 
+def site_values(values: Iterable[FieldAt]) -> list[SiteValue]:
+    """Return the training fields at a site among the fields of some values."""
+    return [value.field for value in values if isinstance(value.field, SiteValue)]
+
+
 class SiteEntry(Trait):
     """A diagonal entry at a site: a function of training fields and traits there, whose law is sampled."""
 
@@ -126,10 +131,10 @@ def site_responses(rows: Sequence[Sequence[sp.Expr]]) -> sp.Matrix:
 
 def _functions(expression: sp.Basic) -> Iterator[sp.Basic]:
     """Yield the outermost parts of an expression that are not sums, products or integer powers of symbols."""
-    if isinstance(expression, (sp.Add, sp.Mul)):
+    if expression.is_Add or expression.is_Mul:
         for arg in expression.args:
             yield from _functions(arg)
-    elif isinstance(expression, sp.Pow) and expression.exp.is_Integer:
+    elif expression.is_Pow and expression.exp.is_Integer:
         yield from _functions(expression.base)
     elif not expression.is_Rational and not expression.is_Symbol:
         yield expression

@@ -67,6 +67,11 @@ class Letter:
         return (self.plain,)
 
     @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields over whose times it is a matrix."""
+        return self.a, self.b
+
+    @property
     def plain(self) -> Letter:
         """The same letter, not transposed."""
         return replace(self, transposed=False)
@@ -124,6 +129,10 @@ class DiagonalFactor:
     tables: ClassVar[tuple[SiteTable, ...]] = ()
 
     @property
+    def fields(self) -> tuple[Field, ...]:
+        return (self.field,)
+
+    @property
     def weights(self) -> tuple[sp.Expr, ...]:
         """The diagonal entries as functions of time."""
         return (self.weight,)
@@ -176,6 +185,10 @@ class Weighed:
     def tables(self) -> tuple[SiteTable, ...]:
         """The tables of conditional means of which it is made."""
         return (self.table,)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.left[1], self.right[1]
 
     @property
     def T(self) -> Weighed:

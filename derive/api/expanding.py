@@ -17,7 +17,7 @@ from derive.inputs.problems import problem_of
 from derive.language.family import Family
 from derive.language.formulas import read_formula
 from derive.language.model import Model
-from derive.language.symbols import Parameter
+from derive.language.symbols import parameter_values
 from derive.pipeline import derive_model
 from derive.support.shapes import fits
 
@@ -181,7 +181,7 @@ def expand(
     have = ", ".join(names) or "(none)"
     if of not in QUANTITIES:
         raise ParameterError(f"{of!r} cannot be expanded; take one of {', '.join(QUANTITIES)}")
-    if not isinstance(order, Integral) or isinstance(order, bool) or not 0 <= order <= HIGHEST_ORDER:
+    if not fits(order, Integral) or not 0 <= order <= HIGHEST_ORDER:
         raise ParameterError(f"order={order!r}: order must be a whole number from 0 to {HIGHEST_ORDER}")
     if not isinstance(at, Mapping):
         raise ParameterError(f"at={at!r}: give exact numbers by name, as at={{'T': 2}}")
@@ -240,7 +240,7 @@ def _series(result: QuantitySeries, small: sp.Expr, root: str) -> dict[str, Any]
         "edge": result.edge_in_words,
         "cell": cell_of(result),
         "status": result.status,
-        "branch": {p.name: str(v) for p, v in result.points[0].items() if isinstance(p, Parameter)},
+        "branch": {p.name: str(v) for p, v in parameter_values(result.points[0]).items()},
         "coefficients": tuple(map(_plain, found.coefficients)),
         "small": _plain(small),
     }

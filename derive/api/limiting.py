@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from derive.api.options import several
 from derive.api.solvers import DeclarationSource
 from derive.errors import DeriveError, NumericalError
 from derive.inputs.problems import Problem, array_names, grid_of
@@ -46,10 +45,7 @@ def limits(
 ) -> Limits:
     """See `Theory.limits`."""
     alone = array_names(declared, given)
-    several = {
-        name: (value,) if name in alone or isinstance(value, str) or np.ndim(value) == 0 else tuple(value)
-        for name, value in given.items()
-    }
+    several = {name: (value,) if name in alone else several(value) for name, value in given.items()}
     grid = grid_of(declared, several)
     return Limits(dict(grid.axes), tuple(limit(source, problem, progress) for problem in grid.problems))
 

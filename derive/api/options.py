@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from derive.errors import ParameterError
+from derive.support.shapes import texts
 from numerics.modules import Solver
 from numerics.options import Options, options_of, read_options
 from numerics.runtime.keys import OrderKey
@@ -70,8 +71,7 @@ def split_arguments(
 
 def wanted_kernels(names: str | Sequence[str | tuple[Any, ...]] | None) -> Wanted:
     """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b"); one name may stand alone."""
-    listed = (names,) if isinstance(names, str) else () if names is None else names
-    return tuple(parsed(name) if isinstance(name, str) else OrderKey(*name) for name in listed)
+    return tuple(parsed(name) if isinstance(name, str) else OrderKey(*name) for name in texts(names))
 
 
 def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Sequence[int] | None) -> list[int]:

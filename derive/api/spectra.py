@@ -5,26 +5,25 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import hashlib
-import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from derive.api.live import live_entries
+from derive.api.theory_files import read_solutions, theory_of
 from derive.errors import CheckpointError, DeriveError, ParameterError
 from derive.inputs.checkpoints import Entry, load, read_checkpoint
 from derive.results.spectra import Skipped, Spectra
-from derive.support.bounds import THEORY_SIZE
-from derive.support.guarded import DIGEST, has_its_digest, parsed_json, read_text
 from derive.support.places import path_of
-from derive.support.shapes import fits
+from derive.support.shapes import fits, texts
 from numerics.spectra.changes import Change, change_of
-from numerics.spectra.fitting import LAYOUTS, FittedSpectrum, analyse, layout_of
-from numerics.spectra.theory import TheoryComparison, compare_with_theory, theory_of
+from numerics.spectra.fitting import LAYOUTS, FittedSpectrum, NoSpectrum, analyse, layout_of
+from numerics.spectra.theory import TheoryComparison, compare_with_theory
 
 Progress = Callable[[float, str], None]
 
@@ -58,13 +57,13 @@ def spectra(
     """
     if layout not in LAYOUTS:
         raise ParameterError(f"layout is {' or '.join(LAYOUTS)}, not {layout!r}")
-    if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 1e-9 <= level <= 0.2:
+    if not fits(level, Real) or not 1e-9 <= level <= 0.2:
         raise ParameterError(f"level={level!r}: level is a probability from 1e-9 to 0.2")
-    patterns = tuple((given,) if isinstance(given, str) else tuple(given) for given in (include, exclude))
+    patterns = tuple(map(texts, (include, exclude)))
     solved = None
     if theory is not None:
         file_of_theory = path_of(theory, "theory")
-        solved = theory_of(_solved(file_of_theory), file_of_theory, layer)
+        solved = theory_of(read_solutions(file_of_theory), file_of_theory, layer)
     given = [(model, "model"), *([] if after is None else [(after, "after")])]
     read = [_Chosen(*_entries(one, what), patterns[0], patterns[1], layout) for one, what in given]
     now = read[-1]
@@ -129,24 +128,6 @@ def _entries(model: Any, what: str) -> tuple[str, tuple[Entry, ...]]:
     return type(model).__name__, live_entries(model, what)
 
 
-def _solved(path: Path) -> Any:
-    """Return the content of a file written by `derive solve --json`, or of several under names."""
-    make = f"make it with derive solve SETTING --json > {path.name}"
-    text = read_text(path, THEORY_SIZE, CheckpointError)
-    try:
-        content = parsed_json(text)
-    except ValueError as error:
-        raise CheckpointError(f"the theory file {path} is not JSON ({error}); {make}") from None
-    whole = content if fits(content, dict) else {}
-    parts = [content] if DIGEST in whole or "bulk_edges" in whole else whole.get("layers", content)
-    for part in parts.values() if fits(parts, dict) else parts if fits(parts, list) else []:
-        if not fits(part, dict) or DIGEST not in part:
-            raise CheckpointError(f"the theory file {path} has no digest, so changes cannot be detected; {make}")
-        if not has_its_digest(part):
-            raise CheckpointError(f"the theory file {path} was changed after it was printed; {make}")
-    return content
-
-
 class _Chosen:
     """The selected arrays of a network; those without a spectrum are set aside."""
 
@@ -169,15 +150,19 @@ class _Chosen:
         self._twice: Mapping[tuple[tuple[int, ...], str], bool] = {shape: shapes.count(shape) > 1 for shape in shapes}
 
     def _sort(self, entry: Entry) -> None:
-        shaped = layout_of(entry.shape, self.layout)
-        if entry.broken is not None:
-            self.skipped.append(Skipped(entry.name, entry.shape, entry.broken, damaged=True))
-        elif entry.unusable is not None:
-            self.skipped.append(Skipped(entry.name, entry.shape, entry.unusable))
-        elif isinstance(shaped, str):
-            self.skipped.append(Skipped(entry.name, entry.shape, shaped))
+        try:
+            if entry.broken is not None:
+                raise NoSpectrum(entry.broken, damaged=True)
+            if entry.unusable is not None:
+                raise NoSpectrum(entry.unusable)
+            layout_of(entry.shape, self.layout)
+        except NoSpectrum as reason:
+            self._skip(entry, reason)
         else:
             self.usable.append(entry)
+
+    def _skip(self, entry: Entry, reason: NoSpectrum) -> None:
+        self.skipped.append(Skipped(entry.name, entry.shape, str(reason), reason.damaged))
 
     def numbers(self, entry: Entry) -> np.ndarray | None:
         """Return the array; record it and return None where it is damaged."""
@@ -200,11 +185,11 @@ class _Chosen:
         return True
 
     def spectrum(self, entry: Entry, array: np.ndarray, level: float) -> FittedSpectrum | None:
-        one = analyse(entry.name, array, self.layout, level)
-        if isinstance(one, str):
-            self.skipped.append(Skipped(entry.name, entry.shape, one, damaged="NaN" in one))
+        try:
+            return analyse(entry.name, array, self.layout, level)
+        except NoSpectrum as reason:
+            self._skip(entry, reason)
             return None
-        return one
 
     def missing(self, before: _Chosen) -> None:
         """Record which matrices exist in one of two checkpoints only, or were damaged in the earlier one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -16,7 +16,12 @@ FIRST_BITS, MOST_BITS = 96, 1536
 """Working precision of the first and of the last attempt, in bits."""
 T = TypeVar("T")
 
-_FUNCTIONS: dict[Any, Callable[[Any], Any]] = {
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    sp.Abs: lambda x: flint.acb(abs(x)),
+    sp.sign: lambda x: flint.acb(_sign(x)),
+    sp.Heaviside: lambda x, at_zero: (1 + flint.acb(_sign(x))) / 2,
+    sp.Max: lambda *values: _extreme(values, "max"),
+    sp.Min: lambda *values: _extreme(values, "min"),
     sp.exp: lambda x: x.exp(),
     sp.log: lambda x: x.log(),
     sp.sin: lambda x: x.sin(),
@@ -95,16 +100,8 @@ def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb
             return product
         if node.is_Pow:
             return power(walk(node.base), node.exp, walk)
-        if isinstance(node, sp.Abs):
-            return flint.acb(abs(walk(node.args[0])))
-        if isinstance(node, sp.sign):
-            return flint.acb(_sign(walk(node.args[0])))
-        if isinstance(node, sp.Heaviside):
-            return (1 + flint.acb(_sign(walk(node.args[0])))) / 2
-        if isinstance(node, (sp.Max, sp.Min)):
-            return _extreme([walk(arg) for arg in node.args], "max" if isinstance(node, sp.Max) else "min")
         if node.func in _FUNCTIONS:
-            return _FUNCTIONS[node.func](walk(node.args[0]))
+            return _FUNCTIONS[node.func](*map(walk, node.args))
         raise NumericalError(f"{node} has no certified value")
 
     value = walk(sp.sympify(expression))
@@ -113,7 +110,7 @@ def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb
     return value
 
 
-def _extreme(values: list[flint.acb], which: str) -> flint.acb:
+def _extreme(values: Sequence[flint.acb], which: str) -> flint.acb:
     if not all(value.imag == 0 for value in values):
         raise NumericalError("the largest of complex numbers is not defined")
     extreme = values[0].real

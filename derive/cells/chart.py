@@ -94,7 +94,7 @@ def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
     """
     expressions_inside: list[sp.Expr] = []
     for node in (n for e in expressions for n in sp.preorder_traversal(e)):
-        if isinstance(node, sp.Pow) and (is_root(node) or node.exp.is_negative):
+        if node.is_Pow and (is_root(node) or node.exp.is_negative):
             inside = [node.base]
         elif isinstance(node, (sp.Abs, sp.sign, sp.Heaviside)):
             inside = [node.args[0]]

@@ -12,7 +12,7 @@ import sympy as sp
 from derive.cells.balls import Inconclusive, is_positive
 from derive.cells.decomposition import Interval
 from derive.errors import ClaimError
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, parameter_values
 
 POINTS = 3
 """Number of sample points of an identity."""
@@ -92,7 +92,7 @@ class Region:
 
     def holds_at(self, point: Point) -> bool:
         """Return whether a point, which may lie on a wall, belongs to the region."""
-        if not all(p.domain.contains(float(v)) for p, v in point.items() if isinstance(p, Parameter)):
+        if not all(p.domain.contains(float(v)) for p, v in parameter_values(point).items()):
             return False
         for condition in (c for c in self.conditions if c.free_symbols <= set(point)):
             value = sp.sympify(condition.subs(point))

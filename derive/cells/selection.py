@@ -28,9 +28,10 @@ from derive.cells.solver import has_no_zero
 from derive.cells.spectrum import BulkCurve, CellSpectrum, Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome
 from derive.errors import NumericalError
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, parameter_values
 from derive.records.probe import MAP
 from derive.support.bounds import VISITING
+from derive.support.plain_words import counted
 
 SAMPLES = 6
 """Number of sample points of a region whose cells are not known."""
@@ -86,7 +87,7 @@ class Sites:
         if self.status == PROVED:
             return "in the whole region" if self.visited == 1 else f"in each of {self.visited} cells of the region"
         of = f"of {len(self.points)} cells" if self.all_cells else "of the region, whose cells were not found"
-        return f"at {self.visited} point{'s' if self.visited > 1 else ''} {of}"
+        return f"at {counted(self.visited, 'point')} {of}"
 
 
 class CellSelection:
@@ -221,8 +222,8 @@ class CellSelection:
 
         Conditions on `fixed` values alone hold.
         """
-        for parameter, value in point.items():
-            if isinstance(parameter, Parameter) and not parameter.domain.low <= value <= parameter.domain.high:
+        for parameter, value in parameter_values(point).items():
+            if not parameter.domain.low <= value <= parameter.domain.high:
                 return False
         for condition in self.region.conditions:
             if not condition.free_symbols <= set(point) or condition.free_symbols <= set(fixed):

@@ -56,7 +56,7 @@ def _without_sums(total: WordSum) -> WordSum:
     for word, scale in total.terms.items():
         matrix = any(isinstance(letter, Letter) for letter in word)
         plain = tuple(letter for letter in word if letter != EARLIER) if matrix else word
-        kept = kept.plus(WordSum({plain: scale}))
+        kept += WordSum({plain: scale})
     return kept
 
 
@@ -82,7 +82,7 @@ def _right_hand_side(context: ClaimContext, claim: Claim, f: SystemField) -> Wor
     assert isinstance(f.rule, LinearRule)
     total = WordSum({(Carrier("j"),): sp.S.One} if f.derivative else {})
     for term in f.rule.terms:
-        total = total.plus(WordSum({_word(context, claim, f, term): term.coefficient}))
+        total += WordSum({_word(context, claim, f, term): term.coefficient})
     return total
 
 
@@ -148,7 +148,7 @@ def decide_source(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     derived = WordSum({})
     for c in context.action.couplings:
         if c.matrix == matrix:
-            derived = derived.plus(WordSum({(_dyad(c),): c.coefficient}))
+            derived += WordSum({(_dyad(c),): c.coefficient})
     claimed = _reader(context, claim).matrix(claim.get("value"))
     return _same_sizes(context, claimed, derived, f"source of {matrix}")
 
@@ -159,7 +159,7 @@ def decide_average(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     terms = [term for term in context.average.terms if term.matrix == matrix]
     derived = WordSum({})
     for term in terms:
-        derived = derived.plus(WordSum({(Bracket(*term.left), Bracket(*term.right)): term.weight}))
+        derived += WordSum({(Bracket(*term.left), Bracket(*term.right)): term.weight})
     claimed = _reader(context, claim).matrix(claim.get("value"))
     status, detail = _same_sizes(context, _joined(claimed), _joined(derived), f"average over {matrix}")
     return same_time(context, claim, {matrix.fresh is not None}, status, detail)
@@ -189,7 +189,7 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         same, scale = _in_source(context, _letter(conjugate))
         if same == _in_source(context, letter)[0]:
             for coefficient, a, j in conjugate.terms:
-                derived = derived.plus(WordSum({(Letter.response(a, j).T,): coefficient * scale / unit}))
+                derived += WordSum({(Letter.response(a, j).T,): coefficient * scale / unit})
     status, detail = context.same_words(claimed, derived, f"conjugate of {claim.get('of')}")
     if letter.kind == "C" and status == PROVED:
         detail += ", a correlation of response fields"

@@ -68,7 +68,7 @@ def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     statuses, counterevidence = [rows_of_all.status], rows_of_all.evidence
     for i, row in enumerate(order):
         for j, column in enumerate(order):
-            derived = derived_block(blocks, row, column).scaled(left[i] * right[j])
+            derived = left[i] * right[j] * derived_block(blocks, row, column)
             status, detail = context.same_words(reader.matrix(rows[i][j]), derived, "block")
             if status == REFUTED:
                 return REFUTED, f"row {labels[i]}, column {labels[j]}: {detail}"
@@ -94,13 +94,13 @@ def decide_projected(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     claimed = replace(reader, scalars=scalars, carriers=carriers).matrix(claim.get("value"))
     derived = WordSum({})
     for column, label in enumerate(blocks.labels):
-        derived = derived.plus(derived_block(blocks, row, column).times(WordSum({(Carrier(label),): sp.S.One})))
+        derived += derived_block(blocks, row, column) * WordSum({(Carrier(label),): sp.S.One})
     if blocks.right_hand_side[row] is not None:
-        derived = derived.plus(WordSum({(Carrier(str(blocks.right_hand_side[row])),): sp.S.NegativeOne}))
+        derived += WordSum({(Carrier(str(blocks.right_hand_side[row])),): sp.S.NegativeOne})
     factor = context.reader(claim, "z", "G").scalar(claim.get("times", "1"))
     if not context.comparator.differs_from_zero(factor):
         raise ClaimError(f"{context.place(claim)}: {factor} in times is not known to differ from 0")
-    return context.same_words(claimed, derived.scaled(factor), f"equation of {claim.get('unknown')}")
+    return context.same_words(claimed, factor * derived, f"equation of {claim.get('unknown')}")
 
 
 def derived_block(blocks: BlockMatrix, row: int, column: int) -> WordSum:
@@ -110,5 +110,5 @@ def derived_block(blocks: BlockMatrix, row: int, column: int) -> WordSum:
     for scale, word in block.combination:
         written = without_averages(scale)
         assert written is not None, "claims about averages that cannot be written out are refused"
-        total = total.plus(WordSum({tuple(word): -written}))
+        total += WordSum({tuple(word): -written})
     return total

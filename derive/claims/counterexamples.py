@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from derive.cells.balls import precision
-from derive.language.symbols import Parameter
+from derive.language.symbols import parameter_values
 
 BITS = 96
 """Precision, in bits, at which balls are converted to floats."""
@@ -30,7 +30,7 @@ class Counterexample:
 
     @staticmethod
     def at(point: dict[sp.Symbol, Any], what: str, values: Iterable[float], of: Any = None) -> Counterexample:
-        named = ((p.name, v) for p, v in point.items() if isinstance(p, Parameter))
+        named = ((p.name, v) for p, v in parameter_values(point).items())
         return Counterexample(tuple(named), what, tuple(values), of)
 
 

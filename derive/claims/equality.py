@@ -25,9 +25,10 @@ from derive.cells.spectrum import BulkCurve, Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, best
 from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError, NumericalError
-from derive.language.symbols import Parameter, symbol_order
+from derive.language.symbols import Parameter, parameter_values, symbol_order
 from derive.records.probe import MAP, Bulk
 from derive.support.bounds import EXPONENT
+from derive.support.plain_words import counted
 
 WORKING_DIGITS, AGREEING_DIGITS = 70, 50
 """Decimal digits of numerical comparisons, and those in which equal sides must agree."""
@@ -228,7 +229,7 @@ class Comparator:
         against = self._far_and_wide(claimed, derived) or by_cells
         if against is not None:
             return against
-        points = f"{compared} rational point{'s' if compared > 1 else ''}"
+        points = counted(compared, "rational point")
         tried = f"agrees to {AGREEING_DIGITS} digits at {points}" if compared else "no point without a pole was found"
         return ComparisonOutcome(UNDECIDED, f"{tried}; no symbolic proof found")
 
@@ -331,7 +332,7 @@ class Comparator:
             return open_signs
         projected, symbols = self.bulk.projected, claimed.free_symbols | derived.free_symbols
         for values in self.values(symbols):
-            parameters = {s: v for s, v in values.items() if isinstance(s, Parameter)}
+            parameters = parameter_values(values)
             place = self.selection.spectrum(parameters).size
             beyond = physical_values(
                 projected.algebraic, projected.bulk_symbols, parameters, WORKING_DIGITS, mpmath.mpf(place.__ceil__())

@@ -14,6 +14,7 @@ from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 from derive.algebra.words import Letter
 from derive.claims.integrals import holds_everywhere, integrated
 from derive.errors import ClaimError
+from derive.language.traversal import ByKind
 from derive.language.vectors import Field
 from derive.records.action import Leg
 from derive.support.bounds import FORMULA_LENGTH, FORMULA_NODES, NUMBER_DIGITS
@@ -33,7 +34,8 @@ FUNCTIONS = {
 OF_SEVERAL = ("Max", "Min")
 """Functions of several scalars."""
 LARGEST_POWER = 64
-_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_LESS, _OR_EQUAL = (ast.Lt, ast.LtE), (ast.LtE, ast.GtE)
+_ORDER = (*_LESS, ast.Gt, ast.GtE)
 
 
 @dataclass(frozen=True)
@@ -94,25 +96,34 @@ class WordSum:
 
     terms: Words
 
-    def scaled(self, scalar: sp.Expr) -> WordSum:
-        return WordSum({word: scalar * scale for word, scale in self.terms.items()})
+    is_Matrix = True
+    """As of SymPy's expressions, where it is False of scalars."""
 
-    def plus(self, other: WordSum) -> WordSum:
+    def __add__(self, other: WordSum) -> WordSum:
         total = dict(self.terms)
         for word, scale in other.terms.items():
             total[word] = total.get(word, sp.S.Zero) + scale
         return WordSum(total)
 
-    def times(self, other: WordSum) -> WordSum:
+    def __mul__(self, other: WordSum | sp.Expr) -> WordSum:
+        if not other.is_Matrix:
+            return other * self
         total: Words = {}
         for left, a in self.terms.items():
             for right, b in other.terms.items():
                 total[left + right] = total.get(left + right, sp.S.Zero) + a * b
         return WordSum(total)
 
+    def __rmul__(self, scalar: sp.Expr) -> WordSum:
+        return WordSum({word: scalar * scale for word, scale in self.terms.items()})
+
     @property
     def T(self) -> WordSum:
         return WordSum({tuple(letter.T for letter in reversed(word)): scale for word, scale in self.terms.items()})
+
+
+Value = Any
+"""A SymPy scalar or a WordSum; `is_Matrix` tells which."""
 
 
 @dataclass(frozen=True)
@@ -144,18 +155,19 @@ class Reader:
     def scalar(self, text: str) -> sp.Expr:
         """Parse a scalar formula."""
         value = self._read(text)
-        if isinstance(value, WordSum):
+        if value.is_Matrix:
             raise self.error(text, "is a matrix where a scalar is needed")
         return value
 
     def matrix(self, text: str) -> WordSum:
         """Parse a formula for a sum of words."""
         value = self._read(text)
-        if not isinstance(value, WordSum):
+        if not value.is_Matrix:
             if value == 0:
                 return WordSum({})
             raise self.error(text, "is a scalar where a matrix is needed; multiply it by I, the identity")
-        return value
+        words: WordSum = value
+        return words
 
     def error(self, text: str, what: str) -> ClaimError:
         """Return the error for a formula."""
@@ -166,22 +178,22 @@ class Reader:
         """Return what is positive where a condition such as "1 < nu <= 4 and chi > nu" holds, and whether it may be
         zero."""
         node = self._parsed(text)
-        parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
+        parts = node.values if isinstance(node, ast.BoolOp) and type(node.op) is ast.And else [node]
         conditions = []
         for part in parts:
-            if not isinstance(part, ast.Compare) or not all(isinstance(op, _ORDER) for op in part.ops):
+            if not isinstance(part, ast.Compare) or not all(type(op) in _ORDER for op in part.ops):
                 raise self.error(text, "is not a region; join inequalities with and, such as nu > 1 and chi < 2*nu")
             sides = [self._evaluated(side, text) for side in (part.left, *part.comparators)]
             for left, op, right in zip(sides, part.ops, sides[1:], strict=False):
-                if isinstance(left, WordSum) or isinstance(right, WordSum):
+                if left.is_Matrix or right.is_Matrix:
                     raise self.error(text, "compares matrices; a region is made of scalars")
-                difference = right - left if isinstance(op, (ast.Lt, ast.LtE)) else left - right
+                difference = right - left if type(op) in _LESS else left - right
                 if not difference.free_symbols:
                     raise self.error(text, "compares numbers; name a parameter on one side of each inequality")
-                conditions.append((difference, isinstance(op, (ast.LtE, ast.GtE))))
+                conditions.append((difference, type(op) in _OR_EQUAL))
         return conditions
 
-    def _read(self, text: str) -> sp.Expr | WordSum:
+    def _read(self, text: str) -> Value:
         node = self._parsed(text)
         if not self.within:
             self._check_work(node, text)
@@ -213,17 +225,17 @@ class Reader:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise self.error(text, "is not a formula; write products with * and powers with **") from None
 
-    def _evaluated(self, node: ast.expr, text: str) -> sp.Expr | WordSum:
+    def _evaluated(self, node: ast.expr, text: str) -> Value:
         try:
             value = self._value(node, text)
         except RecursionError:
             raise self.error(text, "is nested too deeply; split it with define") from None
-        scalars = value.terms.values() if isinstance(value, WordSum) else (value,)
+        scalars = value.terms.values() if value.is_Matrix else (value,)
         if any(scale.has(sp.zoo, sp.nan, sp.oo) for scale in scalars):
             raise self.error(text, "divides by zero")
         return value
 
-    def _value(self, node: ast.AST, text: str) -> sp.Expr | WordSum:
+    def _value(self, node: ast.AST, text: str) -> Value:
         match node:
             case ast.Constant(value=int() | float()) if type(node.value) is not bool:
                 return self._number(node, text)
@@ -232,22 +244,22 @@ class Reader:
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self._value(operand, text)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return _product(sp.S.NegativeOne, self._value(operand, text))
-            case ast.BinOp():
-                return self._binary(node, text)
+                return sp.S.NegativeOne * self._value(operand, text)
+            case ast.BinOp(left=left, op=operator, right=right):
+                return self._joined(operator, self._value(left, text), self._value(right, text), text)
             case ast.Call(func=ast.Name(id="integral")):
                 return self._integral(node, text)
             case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
                 return self._function(name, node, text)
             case ast.Call(func=ast.Name(id="past"), args=[inner]) if self.matrices:
-                return _product(WordSum({(EARLIER,): sp.S.One}), self._value(inner, text))
+                return WordSum({(EARLIER,): sp.S.One}) * self._value(inner, text)
             case ast.Call(func=ast.Name(id="dot" | "outer" as kind), args=[left, right]) if self.legs:
                 return WordSum({(Bracket(self._leg(left, text), self._leg(right, text), kind),): sp.S.One})
             case ast.Subscript(value=ast.Name(id="C" | "R")):
                 return self._letter(node, text)
             case ast.Attribute(attr="T", value=inner):
                 value = self._value(inner, text)
-                return value.T if isinstance(value, WordSum) else value
+                return value.T if value.is_Matrix else value
         raise self.error(
             text,
             f"holds {ast.unparse(node)!r}, which formulas may not; use names, + - * / **, .T and "
@@ -269,7 +281,7 @@ class Reader:
         """Return a function of one or two scalars."""
         several = name in OF_SEVERAL
         values = [self._value(arg, text) for arg in node.args]
-        if len(values) == 1 + several and not node.keywords and not any(isinstance(v, WordSum) for v in values):
+        if len(values) == 1 + several and not node.keywords and not any(v.is_Matrix for v in values):
             value = FUNCTIONS[name](*values)
             algebraic = isinstance(value, HyperbolicFunction) and value.has(sp.log)  # as cosh(log(x))
             return value.rewrite(sp.exp) if algebraic else value
@@ -282,18 +294,18 @@ class Reader:
         if len(arguments) != 4 or node.keywords or not isinstance(arguments[1], ast.Name):
             raise self.error(text, "needs integral(f, x, low, high) with the name of a variable in second place")
         low, high = (self._value(end, text) for end in arguments[2:])
-        positive = True if all(isinstance(end, sp.Expr) and end.is_nonnegative for end in (low, high)) else None
+        positive = True if all(not end.is_Matrix and end.is_nonnegative for end in (low, high)) else None
         name, variable = arguments[1].id, sp.Symbol(arguments[1].id, real=True, positive=positive)
         define = {key: formula for key, formula in self.define.items() if key != name}
         inside = replace(self, scalars={**self.scalars, name: variable}, define=define)._value(arguments[0], text)
-        if any(isinstance(part, WordSum) for part in (low, high, inside)):
+        if any(part.is_Matrix for part in (low, high, inside)):
             raise self.error(text, "integrates a matrix; an integral is a scalar")
         closed_form = integrated(inside, variable, low, high)
         if not holds_everywhere(inside, variable, low, high):
             self.integrals.append(ast.unparse(node))
         return closed_form
 
-    def _name(self, name: str, text: str) -> sp.Expr | WordSum:
+    def _name(self, name: str, text: str) -> Value:
         if name in self.define and name not in self.within:
             inner = replace(self, place=f"{self.place}: define.{name}", within=(*self.within, name))
             return inner._read(self.define[name])
@@ -308,46 +320,56 @@ class Reader:
         names = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
         raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(names)}")
 
-    def _binary(self, node: ast.BinOp, text: str) -> sp.Expr | WordSum:
-        left = self._value(node.left, text)
-        if isinstance(node.op, ast.Pow):
-            right = self._value(node.right, text)
-            if isinstance(left, WordSum) or isinstance(right, WordSum):
-                raise self.error(text, "raises a matrix to a power; write products out")
-            if right.is_Rational and max(abs(right.p), right.q) > LARGEST_POWER:
-                raise self.error(text, f"has a power beyond {LARGEST_POWER}")
-            if left.is_Rational and right.is_Rational and max(abs(left.p), left.q).bit_length() * abs(right) > 4096:
-                raise self.error(text, "has a number too long to be meant")
-            if left == 0 and right.is_negative:
-                raise self.error(text, "divides by zero")
-            return left**right
-        right = self._value(node.right, text)
-        if isinstance(node.op, (ast.Add, ast.Sub)):
-            if isinstance(node.op, ast.Sub):
-                right = _product(sp.S.NegativeOne, right)
-            if isinstance(left, WordSum) != isinstance(right, WordSum):
-                if left == 0 or right == 0:
-                    return right if left == 0 else left
-                raise self.error(text, "adds a scalar to a matrix; multiply the scalar by I, the identity")
-            return left.plus(right) if isinstance(left, WordSum) else left + right
-        if isinstance(node.op, (ast.Mult, ast.MatMult)):
-            return _product(left, right)
-        if isinstance(node.op, ast.Div):
-            if isinstance(right, WordSum):
-                raise self.error(text, "divides by a matrix; only scalars divide")
-            if right == 0:
-                raise self.error(text, "divides by zero")
-            return _product(1 / right, left)
+    @ByKind
+    def _joined(self, operator: ast.operator, left: Value, right: Value, text: str) -> Value:
+        """Return two values joined by an operator."""
         raise self.error(text, "uses an operator that formulas do not have; use + - * / **")
+
+    @_joined.on(ast.Add)
+    def _(self, operator: ast.Add, left: Value, right: Value, text: str) -> Value:
+        if left.is_Matrix == right.is_Matrix:
+            return left + right
+        if left == 0 or right == 0:
+            return right if left == 0 else left
+        raise self.error(text, "adds a scalar to a matrix; multiply the scalar by I, the identity")
+
+    @_joined.on(ast.Sub)
+    def _(self, operator: ast.Sub, left: Value, right: Value, text: str) -> Value:
+        return self._joined(ast.Add(), left, sp.S.NegativeOne * right, text)
+
+    @_joined.on(ast.Mult, ast.MatMult)
+    def _(self, operator: ast.operator, left: Value, right: Value, text: str) -> Value:
+        return left * right
+
+    @_joined.on(ast.Div)
+    def _(self, operator: ast.Div, left: Value, right: Value, text: str) -> Value:
+        if right.is_Matrix:
+            raise self.error(text, "divides by a matrix; only scalars divide")
+        if right == 0:
+            raise self.error(text, "divides by zero")
+        return 1 / right * left
+
+    @_joined.on(ast.Pow)
+    def _(self, operator: ast.Pow, left: Value, right: Value, text: str) -> Value:
+        if left.is_Matrix or right.is_Matrix:
+            raise self.error(text, "raises a matrix to a power; write products out")
+        if right.is_Rational and max(abs(right.p), right.q) > LARGEST_POWER:
+            raise self.error(text, f"has a power beyond {LARGEST_POWER}")
+        if left.is_Rational and right.is_Rational and max(abs(left.p), left.q).bit_length() * abs(right) > 4096:
+            raise self.error(text, "has a number too long to be meant")
+        if left == 0 and right.is_negative:
+            raise self.error(text, "divides by zero")
+        return left**right
 
     def _letter(self, node: ast.Subscript, text: str) -> WordSum:
         kind, index = ast.unparse(node.value), node.slice
         if self.fields is None:
             raise self.error(text, f"uses {kind}[...], which has no meaning in a scalar formula")
-        names = [e.id for e in index.elts if isinstance(e, ast.Name)] if isinstance(index, ast.Tuple) else []
-        if len(names) != 2 or ast.unparse(index).count(",") != 1:
-            raise self.error(text, f"needs two fields in {kind}[a, b]")
-        a, b = map(self.field, names)
+        match index:
+            case ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]):
+                a, b = self.field(first), self.field(second)
+            case _:
+                raise self.error(text, f"needs two fields in {kind}[a, b]")
         if self.legs:
             return WordSum(definition(kind, a, b))
         return WordSum({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
@@ -376,12 +398,6 @@ def definition(kind: str, a: Field, b: Field) -> Words:
     """Return an order parameter as a scalar product: C[a, b] = a . b / size, R[a, b] = -i a . hat(b) / size."""
     response = kind == "R"
     return {(Bracket(Leg(a, False), Leg(b, response)),): (-sp.I if response else sp.S.One) / a.sector}
-
-
-def _product(left: sp.Expr | WordSum, right: sp.Expr | WordSum) -> sp.Expr | WordSum:
-    if isinstance(left, WordSum):
-        return left.times(right) if isinstance(right, WordSum) else left.scaled(right)
-    return right.scaled(left) if isinstance(right, WordSum) else left * right
 
 
 def shown(terms: Words) -> str:

@@ -9,7 +9,7 @@ import sympy as sp
 
 from derive.algebra.physical import sample_point
 from derive.errors import NumericalError
-from derive.language.symbols import Parameter
+from derive.language.symbols import parameter_values
 
 DIGITS, AGREEING = 30, 12
 """Working digits of the quadrature, and digits to which a closed form must agree."""
@@ -54,5 +54,5 @@ def _values(symbols: set[sp.Symbol], attempt: int) -> dict[sp.Symbol, Any]:
     """Return parameter values of either sign where the domains allow it, and complex values for other symbols."""
     drawn = {s: v for s, v in sample_point(symbols, attempt).items() if s in symbols}
     if attempt % 2:
-        drawn = {s: -v if isinstance(s, Parameter) and s.domain.contains(-float(v)) else v for s, v in drawn.items()}
+        drawn |= {p: -v for p, v in parameter_values(drawn).items() if p.domain.contains(-float(v))}
     return {**{s: sp.Rational(41, 7) + (3 - attempt) * sp.I for s in symbols}, **drawn}

@@ -23,7 +23,7 @@ from derive.expansions.cases import Case
 from derive.expansions.eigenproblems import Eigenproblem
 from derive.expansions.outliers import Outliers, map_changes
 from derive.expansions.spikes import CaseSpikes, Thresholds
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, parameter_values
 from derive.records.probe import MAP
 
 
@@ -78,8 +78,7 @@ def decide_outlier(context: ClaimContext, claim: Claim) -> tuple[str, str] | Ref
 
 def _point_of(context: ClaimContext, result: ComparisonOutcome, fixed: Point) -> Point:
     """Return the point at which a comparison found a difference, else a point of the region."""
-    point = {p: v for p, v in result.point if isinstance(p, Parameter)}
-    return {**context.comparator.points[0], **point, **fixed}
+    return {**context.comparator.points[0], **parameter_values(dict(result.point)), **fixed}
 
 
 def _spikes(context: ClaimContext, fixed: Point) -> CaseSpikes:

@@ -21,7 +21,7 @@ def decide_kernel(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     memories = [m for m in context.saddle.memories if m.target == target]
     derived = WordSum({})
     for m in memories:
-        derived = derived.plus(WordSum({(Letter.response(m.a, m.noise), Carrier(m.on.name)): m.coefficient}))
+        derived += WordSum({(Letter.response(m.a, m.noise), Carrier(m.on.name)): m.coefficient})
     status, detail = context.same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
     lag = claim.get("lag")
     distinct_lags = sorted({m.lag for m in memories if m.lag is not None})
@@ -57,7 +57,7 @@ def decide_covariance(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     derived = WordSum({})
     covariances = [c for c in context.saddle.covariances if (c.left, c.right) == (left, right)]
     for c in covariances:
-        derived = derived.plus(WordSum({(Letter.correlation(c.a, c.b),): c.coefficient}))
+        derived += WordSum({(Letter.correlation(c.a, c.b),): c.coefficient})
     status, detail = context.same_words(
         reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
     )

@@ -25,7 +25,7 @@ def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interva
     """Return the expressions with radicals split and extracted as far as signs are proved in the box."""
     degrees: dict[Parameter, int] = {}
     for node in (n for e in expressions for n in sp.preorder_traversal(e) if is_root(n)):
-        for p in (p for p in node.base.free_symbols if isinstance(p, Parameter) and p.is_positive):
+        for p in (p for p in node.base.atoms(Parameter) if p.is_positive):
             degrees[p] = math.lcm(degrees.get(p, 1), int(node.exp.q))
     intervals: dict[sp.Symbol, Interval] = dict(box)
     powers = {}

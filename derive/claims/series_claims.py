@@ -23,7 +23,7 @@ from derive.errors import ClaimError, DeriveError, NumericalError
 from derive.expansions.infinity import series_at_infinity
 from derive.expansions.limits import SMALL as EPSILON, ParameterLimit
 from derive.expansions.quantities import NoOutlier, Quantity, QuantitySeries, expand_atom, expand_quantity
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, parameter_values
 from derive.records.probe import MAP
 
 MOST_OF_MAP, MARGIN = 8, 3
@@ -284,10 +284,10 @@ def _decided_on_walls(
 
 def _wall_through(point: Point, sites: Sites, selection: CellSelection) -> Point | None:
     """Return the value of a parameter at which a wall through a point stands; None if it holds several parameters."""
-    for parameter, value in point.items():
+    for parameter, value in parameter_values(point).items():
         own = [wall for wall in sites.walls if wall.free_symbols == {parameter}]
         at_wall = any(wall.subs(parameter, value) == 0 for wall in own)
-        if isinstance(parameter, Parameter) and (at_wall or value in selection.region.ends.get(parameter, ())):
+        if at_wall or value in selection.region.ends.get(parameter, ()):
             return {parameter: value}
     return None
 

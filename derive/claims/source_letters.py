@@ -125,7 +125,7 @@ class SourceLetters:
                     coefficient *= self.letters.scale(f) / self.letters.scale(self.letters.rep(f))
                     part = Carrier(self.letters.rep(f).name)
                 parts.append(part)
-            done = done.plus(WordSum({tuple(parts): coefficient}))
+            done += WordSum({tuple(parts): coefficient})
         return done
 
     @cached_property

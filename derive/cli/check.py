@@ -9,6 +9,7 @@ import click
 from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, print_table, progress_bar, settings_line
 from derive.cli.problem import target_argument, values_argument
+from derive.support.plain_words import counted
 from numerics.options import options_of
 
 if TYPE_CHECKING:
@@ -79,4 +80,4 @@ def _print(result: Check) -> None:
             click.echo(f"\n{text.rstrip()}\n")
     held = sum(law.status == "held" for law in result)
     many = len(result.broken)
-    click.echo(f"{many} law{'s' * (many > 1)} broke" if many else f"no law was broken, {held} held")
+    click.echo(f"{counted(many, 'law')} broke" if many else f"no law was broken, {held} held")

@@ -77,7 +77,6 @@ EXIT_CODES = {"disagrees": 1, "cannot tell": 4}
 @sweep_options
 def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
     """Compare theory and simulation at one point or on a grid."""
-    from derive.results import Sweep
 
     flags = Flags.taken_from(options)
     options["eigenvalues"] = wanted_eigenvalues(options["eigenvalues"], options["size"], flags.out, flags.plot, pairs)
@@ -90,7 +89,7 @@ def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
     )
     result = run(command, target, pairs, options, flags)
     if result is not None:
-        outcomes = {point.outcome for point in (result if isinstance(result, Sweep) else (result,))}
+        outcomes = {point.outcome for point in result.points}
         click.get_current_context().exit(next((code for one, code in EXIT_CODES.items() if one in outcomes), 0))
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import (
@@ -22,6 +23,8 @@ from click.shell_completion import (
     add_completion_class,
     split_arg_string,
 )
+
+from derive.support.source_lines import called_name
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
@@ -198,27 +201,20 @@ def declared(target: str | None) -> DeclaredWords:
     if not trees:
         return DeclaredWords()
     calls = [call for tree in trees for call in _calls(tree)]
-    families = [call for call in _calls(trees[0]) if _called(call) == "family"]
-    keywords = [(k.arg or "", k.value) for call in families for k in call.keywords]
+    families = [call for call in _calls(trees[0]) if called_name(call) == "family"]
+    keywords: list[tuple[str, Any]] = [(k.arg or "", k.value) for call in families for k in call.keywords]
     followed, probed = (_entries(calls, "observe"), _entries(calls, "probe")) if file else _built(target)
     return DeclaredWords(
-        choices=tuple(_choice(name, value) for name, value in keywords if _called(value) in CHOICES),
+        choices=tuple(_choice(name, value) for name, value in keywords if called_name(value) in CHOICES),
         parameters=tuple(_parameters(calls)),
         observables=followed,
         layers=probed,
-        data=any(_called(call) == "data" for call in calls),
+        data=any(called_name(call) == "data" for call in calls),
     )
 
 
 def _calls(tree: ast.Module) -> Iterator[ast.Call]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-
-
-def _called(node: ast.AST) -> str:
-    """Return the name of the called function."""
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
 
 
 def _text(node: ast.AST | None) -> str:
@@ -234,25 +230,24 @@ def _keyword(call: ast.Call, name: str) -> str:
 
 def _parameters(calls: Iterable[ast.Call]) -> Iterator[Name]:
     for call in calls:
-        name = _text(call.args[0]) if _called(call) == "parameter" and call.args else ""
+        name = _text(call.args[0]) if called_name(call) == "parameter" and call.args else ""
         if name.isidentifier():
             default = _keyword(call, "default") or (_text(call.args[1]) if len(call.args) > 1 else "")
             yield Name(name, _keyword(call, "doc"), (default,) * bool(default))
 
 
-def _choice(name: str, node: ast.expr) -> Name:
-    assert isinstance(node, ast.Call)
+def _choice(name: str, node: ast.Call) -> Name:
     words = [_text(argument) for argument in node.args]
-    if _called(node) == "formula":
+    if called_name(node) == "formula":
         words = [keyword.arg for keyword in node.keywords if keyword.arg and keyword.arg != "doc"]
-    elif _called(node) == "whole_choice":
+    elif called_name(node) == "whole_choice":
         words = words[:1]
     return Name(name, _keyword(node, "doc"), tuple(word for word in words if word))
 
 
 def _entries(calls: Iterable[ast.Call], name: str) -> tuple[str, ...]:
     """Return the keys of the dictionaries passed under this name."""
-    dictionaries = (k.value for call in calls if _called(call) == "Model" for k in call.keywords if k.arg == name)
+    dictionaries = (k.value for call in calls if called_name(call) == "Model" for k in call.keywords if k.arg == name)
     return tuple(
         dict.fromkeys(
             text for node in dictionaries if isinstance(node, ast.Dict) for text in map(_text, node.keys) if text
@@ -266,8 +261,8 @@ def _built(setting: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         calls = list(_calls(ast.parse((_BUILT / setting / "__init__.py").read_text(encoding="utf-8"))))
     except (OSError, SyntaxError, ValueError):
         return (), ()
-    names = [_text(call.args[0]) for call in calls if _called(call) == "ObservableOf" and call.args]
-    labels = [_text(call.args[0]) for call in calls if _called(call) == "ProbeOf" and call.args]
+    names = [_text(call.args[0]) for call in calls if called_name(call) == "ObservableOf" and call.args]
+    labels = [_text(call.args[0]) for call in calls if called_name(call) == "ProbeOf" and call.args]
     return tuple(names), tuple(label for label in labels if label)
 
 

@@ -8,40 +8,58 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import singledispatch
 from typing import Any
 
 import click
 
 from derive.cli.terminal import raw_stream
 from derive.errors import NumericalError
-from derive.support.plain_words import printable
+from derive.support.plain_words import printable, shown_value
 
 Progress = Callable[[float, str], None]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
+@singledispatch
 def plain(value: Any, where: str = "the result") -> Any:
     """Return the value as JSON data; raise for NaN or infinity."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {
-            str(key): plain(part, str(key) if where == "the result" else f"{where}.{key}")
-            for key, part in value.items()
-        }
-    if isinstance(value, (list, tuple)):
-        return [plain(part, where) for part in value]
-    if isinstance(value, complex):
-        raise NumericalError(f"{where} is complex ({value}); try other parameter values")
-    if isinstance(value, float) and not math.isfinite(value):
-        kind = "not a number" if math.isnan(value) else "infinite"
-        raise NumericalError(
-            f"{where} is {kind}: the computation diverged; try a smaller step, a weaker coupling or fewer steps"
-        )
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    return str(value)
+    return plain(value.tolist(), where) if hasattr(value, "tolist") else str(value)
+
+
+@plain.register(type(None))
+@plain.register(str)
+@plain.register(int)
+def _(value: str | int | None, where: str = "the result") -> Any:
+    return value
+
+
+@plain.register
+def _(value: dict, where: str = "the result") -> Any:  # type: ignore[type-arg]
+    inside = "" if where == "the result" else f"{where}."
+    return {str(key): plain(part, f"{inside}{key}") for key, part in value.items()}
+
+
+@plain.register(list)
+@plain.register(tuple)
+def _(value: list[Any] | tuple[Any, ...], where: str = "the result") -> Any:
+    return [plain(part, where) for part in value]
+
+
+@plain.register
+def _(value: complex, where: str = "the result") -> Any:
+    raise NumericalError(f"{where} is complex ({value}); try other parameter values")
+
+
+@plain.register
+def _(value: float, where: str = "the result") -> Any:
+    if math.isfinite(value):
+        return float(value)
+    kind = "not a number" if math.isnan(value) else "infinite"
+    raise NumericalError(
+        f"{where} is {kind}: the computation diverged; try a smaller step, a weaker coupling or fewer steps"
+    )
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -99,8 +117,7 @@ def number(value: float | None) -> str:
 
 
 def settings_line(setting: str, values: Mapping[str, float | int | str]) -> str:
-    shown = (f"{name}={value if isinstance(value, str) else format(value, '.12g')}" for name, value in values.items())
-    return " ".join([setting, *shown])
+    return " ".join([setting, *(f"{name}={shown_value(value)}" for name, value in values.items())])
 
 
 def print_kernel(name: str, values: Any, errors: Any, times: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ import click
 from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, print_table, progress_bar
 from derive.support import interrupts
+from derive.support.plain_words import counted
 from numerics.options import options_of
 
 if TYPE_CHECKING:
@@ -247,5 +248,4 @@ def _report(tally: Tally, seed: int, first: int, as_json: bool) -> None:
         click.echo(f"\nbroken: {violation.law} (declaration {violation.declaration})\n{violation.reason}")
         for text in violation.texts:
             click.echo(f"\n{text.rstrip()}")
-    many = "s" if tally.broken > 1 else ""
-    click.echo(f"{tally.broken} violation{many}" if tally.broken else "no law was broken")
+    click.echo(counted(tally.broken, "violation") if tally.broken else "no law was broken")

@@ -323,13 +323,11 @@ def _print_record(named: str, record: TrainingMethod | SamplingReport | LayerDia
 
 def _readable(value: Any) -> str:
     """A diagnostic in words."""
-    from numerics.support.formatting import shown_number
+    from numerics.support.formatting import shown_cell
     from numerics.support.reports import Described
 
     if isinstance(value, Described):
         return value.sentence
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, dict):
         return ", ".join(f"{name} {_readable(part)}" for name, part in value.items())
-    return shown_number(value) if isinstance(value, float) else str(value)
+    return shown_cell(value)

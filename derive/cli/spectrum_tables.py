@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from derive.cli.output import number, print_table
+from derive.support.plain_words import counted
 
 Row = dict[str, Any]
 MOST_LINES = 8
@@ -30,13 +31,13 @@ LAWS = {
 def print_spectra(data: Row, verbose: bool) -> None:
     matrices = data["matrices"]
     kinds = _kinds(matrices)
-    counted = [_count(len(matrices), "matrix", "matrices"), _count(len(kinds), "kind", "kinds")]
+    sizes = [counted(len(matrices), "matrix", "matrices"), counted(len(kinds), "kind")]
     damaged = sum(one["damaged"] for one in data["left_out"])
-    counted += [f"{len(data['tied'])} tied"] if data["tied"] else []
-    counted += [f"{len(data['left_out'])} arrays left out"] if data["left_out"] else []
-    counted += [f"{damaged} of them DAMAGED"] if damaged else []
+    sizes += [f"{len(data['tied'])} tied"] if data["tied"] else []
+    sizes += [f"{len(data['left_out'])} arrays left out"] if data["left_out"] else []
+    sizes += [f"{damaged} of them DAMAGED"] if damaged else []
     after = f" after {data['before']}" if "before" in data else ""
-    click.echo(_wrapped(f"{data['file']}{after}: {', '.join(counted)}", ""))
+    click.echo(_wrapped(f"{data['file']}{after}: {', '.join(sizes)}", ""))
     if "changes" in data:
         _print_changes(kinds, {one["name"]: one for one in data["changes"]})
     else:
@@ -176,10 +177,6 @@ def _arrow(pair: Sequence[Any], shown: Callable[[Any], str]) -> str:
 def _wrapped(text: str, indent: str = "  ") -> str:
     """Return text in lines of at most 80 columns, with names unbroken."""
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-
-
-def _count(count: int, singular: str, plural: str) -> str:
-    return f"{count} {singular if count == 1 else plural}"
 
 
 def _probability(value: float | None) -> str:

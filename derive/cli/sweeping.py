@@ -210,9 +210,8 @@ def _one_thread() -> None:
 def _refuse_nothing(result: Any) -> None:
     """Raise if a single point diverged."""
     from derive.errors import NumericalError
-    from derive.results.sweep import has_nothing
 
-    if has_nothing(result):
+    if result.failed:
         raise NumericalError(result.trouble[0])
 
 

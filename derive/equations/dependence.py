@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from derive.algebra.sites import SiteValue
+from derive.algebra.sites import SiteValue, site_values
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, values
 from derive.records.saddle import TimeOrder
@@ -123,7 +123,7 @@ def _functions_of_held(
     for value in values(law):
         written = None if is_trait(value) else of_normals(system, order, value)
         if written is not None:
-            made_of = {v.field.value for v in traits_in(written) if isinstance(v.field, SiteValue)}
+            made_of = {site.value for site in site_values(traits_in(written))}
             if made_of <= held:
                 functions[value] = written
     return functions

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.algebra.sites import SiteEntry, SiteNormal, SiteValue
+from derive.algebra.sites import SiteEntry, SiteNormal, SiteValue, site_values
 from derive.algebra.words import Letter
 from derive.equations.dependence import of_normals
 from derive.errors import DeclarationError
@@ -41,7 +41,7 @@ def free_name(name: str, taken: set[str]) -> str:
 
 def field_values(expressions: Iterable[sp.Expr]) -> list[SiteValue]:
     """Return the training fields in functions of a site, in a fixed order."""
-    fields = {v.field for e in expressions for v in traits_in(e) if isinstance(v.field, SiteValue)}
+    fields = {site for e in expressions for site in site_values(traits_in(e))}
     return sorted(fields, key=sp.default_sort_key)
 
 

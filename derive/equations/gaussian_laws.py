@@ -745,7 +745,7 @@ def _dependences(core: sp.Expr, where: str) -> list[int]:
 
 def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[sp.Symbol, sp.Expr]]:
     """Return an expression with symbols for its values and its constants, and what each symbol stands for."""
-    numbers = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
+    numbers = outermost(core, NUMBERS, outside=(FieldAt,))
     constants = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
     arguments = {sp.Symbol(f"u{i}", real=True): value for i, value in enumerate(fields_of(core))}
     plain = core.xreplace({number: n for n, number in constants.items()})

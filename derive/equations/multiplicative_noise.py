@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.language.laws import Drawn
 from derive.language.traits import apart, is_trait
 from derive.language.vectors import Field, FieldAt
 from derive.records.saddle import TimeOrder
@@ -29,15 +28,7 @@ class NoisyTerm:
     @property
     def mean(self) -> sp.Expr:
         """The coefficient averaged over the noises, which are independent of each other."""
-        return sp.Mul(self.coefficient, *(mean_of(noise.field) for noise in self.noises))
-
-
-def mean_of(noise: Field) -> sp.Expr:
-    return noise.law.mean if isinstance(noise, Drawn) else sp.S.Zero
-
-
-def variance_of(noise: Field) -> sp.Expr:
-    return noise.law.variance if isinstance(noise, Drawn) else sp.sympify(noise.scale) ** 2
+        return sp.Mul(self.coefficient, *(noise.field.expectation for noise in self.noises))
 
 
 def noisy_terms(law: sp.Expr, fields: Collection[Field], noises: Collection[Field]) -> tuple[NoisyTerm, ...] | None:
@@ -50,9 +41,9 @@ def noisy_terms(law: sp.Expr, fields: Collection[Field], noises: Collection[Fiel
             continue
         scale, drawn, values = sp.S.One, [], []
         for factor in sp.Mul.make_args(term):
-            if isinstance(factor, FieldAt) and factor.field in noises:
+            if factor in inside and factor.field in noises:
                 drawn.append(factor)
-            elif isinstance(factor, FieldAt) and factor.field in fields:
+            elif factor in inside and factor.field in fields:
                 values.append(factor)
             elif all(map(is_trait, factor.atoms(FieldAt))):
                 scale *= factor
@@ -69,8 +60,8 @@ def covariance_of(first: NoisyTerm, second: NoisyTerm) -> sp.Expr:
     mine, others = ({noise.field for noise in term.noises} for term in (first, second))
     factors = [first.coefficient, second.coefficient]
     for noise in sorted(mine | others, key=str):
-        mean = mean_of(noise)
-        factors.append(variance_of(noise) + mean**2 if noise in mine & others else mean)
+        mean = noise.expectation
+        factors.append(noise.variance + mean**2 if noise in mine & others else mean)
     return sp.factor(sp.Mul(*factors) - first.mean * second.mean) if mine & others else sp.S.Zero
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import sympy as sp
@@ -54,7 +55,7 @@ def with_diagonal_traits(model: Model) -> Model:
     elsewhere += [e for equation in model.equations for e in expressions(equation.value)]
     elsewhere += [e for _, e in (*model.observe, *model.alignments)]
     used = {value for e in elsewhere for value in e.atoms(FieldAt)}
-    entries = [leaf.entries for leaf in leaves if isinstance(leaf, DiagonalMatrix)]
+    entries = [e for _, probe in model.probes for matrix in probe.matrices for e in _diagonals(matrix)]
     traits = {
         value: sp.sympify(trait(value.field.name, value.field.sector, law=value.field.law, latex=value.field.tex)())
         for value in dict.fromkeys(value for e in entries for value in values(e))
@@ -64,24 +65,29 @@ def with_diagonal_traits(model: Model) -> Model:
         return model
 
     def changed(matrix: MatrixExpression) -> MatrixExpression:
-        if isinstance(matrix, DiagonalMatrix):
-            return matrix.mapped(lambda e: e.xreplace(traits))
-        return matrix.rebuilt(changed)
+        return with_entries(matrix, lambda entries: entries.xreplace(traits))
 
     probes = tuple(
         (label, replace(p, matrix=changed(p.matrix), between=tuple((name, changed(m)) for name, m in p.between)))
         for label, p in model.probes
     )
-    probe = probes if isinstance(model.probe, tuple) else probes[0][1]
-    return replace(model, probe=probe, observe=dict(model.observe))
+    return replace(model, probe=probes, observe=dict(model.observe))
+
+
+def with_entries(matrix: MatrixExpression, change: Callable[[sp.Expr], sp.Expr]) -> MatrixExpression:
+    """Return a matrix with a function applied to the entries of its diagonal factors."""
+    if isinstance(matrix, DiagonalMatrix):
+        return matrix.mapped(change)
+    return matrix.rebuilt(lambda factor: with_entries(factor, change))
 
 
 def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
     """Return a matrix in which training fields on diagonals are constants of their sites, as traits are."""
-    if not isinstance(matrix, DiagonalMatrix):
-        return matrix.rebuilt(with_site_values)
-    fields = [value for value in values(matrix.entries) if not is_trait(value)]
-    return DiagonalMatrix(matrix.rows, matrix.columns, matrix.entries.xreplace({v: SiteValue(v)() for v in fields}))
+
+    def at_sites(entries: sp.Expr) -> sp.Expr:
+        return entries.xreplace({value: SiteValue(value)() for value in values(entries) if not is_trait(value)})
+
+    return with_entries(matrix, at_sites)
 
 
 def check_diagonals(matrix: MatrixExpression, rules: FieldRules) -> None:
@@ -182,8 +188,7 @@ def _law(value: FieldAt) -> sp.Tuple:
     if is_trait(value):
         law: sp.Tuple = value.field.law
         return law
-    ends = value.field.law.ends if isinstance(value.field, Drawn) else (-sp.oo, sp.oo)
-    return sp.Tuple(sp.S.One, *ends)
+    return sp.Tuple(sp.S.One, *value.field.ends)
 
 
 def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:

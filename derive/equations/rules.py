@@ -364,7 +364,7 @@ def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
 
     SymPy would move every factor into the cases.
     """
-    if not isinstance(expression, sp.Piecewise) or any(_has_vector(condition) for _, condition in expression.args):
+    if not expression.is_Piecewise or any(_has_vector(condition) for _, condition in expression.args):
         return expression
     parts = []
     for number, (value, condition) in enumerate(expression.args):

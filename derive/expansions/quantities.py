@@ -21,7 +21,7 @@ from derive.expansions.edges import Edges
 from derive.expansions.limits import SMALL, ParameterLimit
 from derive.expansions.series import PuiseuxSeries
 from derive.expansions.spikes import CaseSpikes
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, parameter_values
 from derive.pipeline import DerivedProbe
 
 MOST_THRESHOLDS = 12
@@ -168,10 +168,9 @@ def _all_thresholds(
 def _distance(point: Point) -> float:
     """Return the logarithmic distance of a point from the defaults."""
     total = 0.0
-    for parameter, value in point.items():
-        if isinstance(parameter, Parameter):
-            default = float(parameter.default)
-            total += abs(math.log((abs(float(value)) + 1e-9) / (abs(default) + 1e-9))) + (float(value) * default < 0)
+    for parameter, value in parameter_values(point).items():
+        default = float(parameter.default)
+        total += abs(math.log((abs(float(value)) + 1e-9) / (abs(default) + 1e-9))) + (float(value) * default < 0)
     return total
 
 
@@ -186,7 +185,7 @@ def cell_of(series: QuantitySeries) -> str:
             left = [point for point in left if point not in excluded]
     if left:
         point = series.points[0]
-        return "around " + ", ".join(f"{p} = {v}" for p, v in point.items() if isinstance(p, Parameter))
+        return "around " + ", ".join(f"{p} = {v}" for p, v in parameter_values(point).items())
     return f"for {' and '.join(inequalities)}" if inequalities else ""
 
 

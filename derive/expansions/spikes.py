@@ -27,7 +27,7 @@ from derive.expansions.cases import Case, ask_for_whole_numbers, check_algebraic
 from derive.expansions.edges import filled_curve
 from derive.expansions.eigenproblems import Eigenproblem
 from derive.expansions.outliers import Outliers, map_changes
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, parameter_values
 from derive.records.probe import MAP, BlockCycle
 
 BESIDE = 2**12
@@ -85,7 +85,7 @@ class CaseSpikes:
         return Eigenproblem(case.fill(scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(factors))
 
     def _too_large(self, reason: TooLarge) -> DeriveError:
-        steps = any(p.domain.whole for p in self.case.substitution if isinstance(p, Parameter))
+        steps = any(p.domain.whole for p in parameter_values(self.case.substitution))
         fewer = ", or take fewer steps" if steps else ""
         return DeriveError(
             f"the eigenproblem of {self.case.name} is beyond exact algebra ({reason}); {self.case.advice}{fewer}"

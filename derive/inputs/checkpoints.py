@@ -13,7 +13,7 @@ import math
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -254,19 +254,23 @@ def _read_safetensors(path: Path) -> tuple[Entry, ...]:
     with opened_file(path, ARCHIVE_SIZE, CheckpointError) as (stream, size):
         header, start = _safetensors_header(path, stream, size)
     header.pop("__metadata__", None)
-    described = {printable(name): _described(printable(name), entry) for name, entry in header.items()}
-    if len(described) < len(header):
+    entries = {printable(name): entry for name, entry in header.items()}
+    if len(entries) < len(header):
         raise CheckpointError(f"{path} holds names that look alike; save each array under a name of its own")
-    tensors = [tensor for tensor in described.values() if isinstance(tensor, _Tensor)]
-    broken = {name: tensor for name, tensor in described.items() if isinstance(tensor, str)}
-    broken |= _misplaced(tensors, size - start)
+    tensors, broken = dict[str, _Tensor](), dict[str, str]()
+    for name, entry in entries.items():
+        try:
+            tensors[name] = _described(name, entry)
+        except ValueError as error:
+            broken[name] = f"the header describes it wrongly: {error}"
+    broken |= _misplaced(tensors.values(), size - start)
     if not broken:
-        _check_filled(path, tensors, size - start)
+        _check_filled(path, tensors.values(), size - start)
     return tuple(
-        _safetensors_entry(path, tensor, start, broken.get(name))
-        if isinstance(tensor, _Tensor)
-        else Entry(name, (), "unknown", _nothing, broken=tensor)
-        for name, tensor in described.items()
+        _safetensors_entry(path, tensors[name], start, broken.get(name))
+        if name in tensors
+        else Entry(name, (), "unknown", _nothing, broken=broken[name])
+        for name in entries
     )
 
 
@@ -296,21 +300,20 @@ def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[s
     return header, 8 + length
 
 
-def _described(name: str, entry: Any) -> _Tensor | str:
-    """Return the description of one tensor, or what is wrong with it."""
-    wrong = "the header describes it wrongly"
+def _described(name: str, entry: Any) -> _Tensor:
+    """Return the description of one tensor; raise ValueError where the header is wrong."""
     if not fits(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        return f"{wrong}: dtype, shape and data_offsets are needed"
+        raise ValueError("dtype, shape and data_offsets are needed")
     kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not _whole(shape) or not _whole(offsets) or len(offsets) != 2 or len(shape) > 64:
-        return f"{wrong}: shape and data_offsets are lists of whole numbers"
+        raise ValueError("shape and data_offsets are lists of whole numbers")
     if not fits(kind, str) or (kind not in SAFETENSORS_TYPES and kind not in BITS_OF_OTHERS):
-        return f"{wrong}: there is no type {str(kind)[:40]!r}; save the weights as F32 or BF16"
+        raise ValueError(f"there is no type {str(kind)[:40]!r}; save the weights as F32 or BF16")
     bits = BITS_OF_OTHERS[kind] if kind in BITS_OF_OTHERS else 8 * np.dtype(SAFETENSORS_TYPES[kind]).itemsize
     begin, end = offsets
     if 8 * (end - begin) != math.prod(shape) * bits:
-        return (
-            f"{wrong}: {_times(shape)} numbers of type {kind} do not fill the {end - begin} bytes from {begin} to {end}"
+        raise ValueError(
+            f"{_times(shape)} numbers of type {kind} do not fill the {end - begin} bytes from {begin} to {end}"
         )
     return _Tensor(name, kind, tuple(shape), begin, end)
 
@@ -319,7 +322,7 @@ def _whole(values: Any) -> bool:
     return fits(values, list[int]) and all(value >= 0 for value in values)
 
 
-def _misplaced(tensors: list[_Tensor], size: int) -> dict[str, str]:
+def _misplaced(tensors: Iterable[_Tensor], size: int) -> dict[str, str]:
     """Return the tensors whose byte range lies outside the buffer or overlaps another."""
     problems: dict[str, str] = {}
     furthest: _Tensor | None = None
@@ -334,7 +337,7 @@ def _misplaced(tensors: list[_Tensor], size: int) -> dict[str, str]:
     return problems
 
 
-def _check_filled(path: Path, tensors: list[_Tensor], size: int) -> None:
+def _check_filled(path: Path, tensors: Iterable[_Tensor], size: int) -> None:
     """Raise unless the tensors fill the buffer from its first byte to its last."""
     reached, before = 0, "the beginning of the buffer"
     for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import itertools
 import math
-import numbers
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import DeclarationError, DeriveError, ParameterError
 from derive.inputs.loading import load_declaration, nearest
+from derive.support.shapes import fits, texts
 
 if TYPE_CHECKING:
     from derive.language.family import Family
@@ -80,8 +81,9 @@ def aligned(problem: Problem, align: str | Iterable[str] | None) -> Problem:
     """Return the problem with further directions for alignments of outliers, as "teacher" or "v(3)"."""
     from derive.language.alignments import with_alignments
 
-    texts = (align,) if isinstance(align, str) else tuple(align or ())
-    return replace(problem, model=with_alignments(problem.model, texts), align=texts) if texts else problem
+    directions = texts(align)
+    model = with_alignments(problem.model, directions)
+    return replace(problem, model=model, align=directions) if directions else problem
 
 
 def _own_arrays(model: Model, values: dict[str, Any]) -> dict[str, Any]:
@@ -135,9 +137,13 @@ def problem_of(declared: Declared, values: Mapping[str, Any]) -> Problem:
     """Return the model with one value for each name."""
     arrays = array_names(declared, values)
     for name, value in values.items():
-        if name not in arrays and (isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0):
+        if name not in arrays and (_is_sequence(value) or getattr(value, "ndim", 0) != 0):
             raise ParameterError(f"{name} has several values; one value here, sweeps take several")
     return grid_of(declared, {name: (value,) for name, value in values.items()}).one
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
 
 
 def array_names(declared: Declared, values: Mapping[str, Any]) -> set[str]:
@@ -145,7 +151,7 @@ def array_names(declared: Declared, values: Mapping[str, Any]) -> set[str]:
     from derive.inputs.data_files import declared_data
 
     chosen = {name: values[name] for name, _ in declared.open_choices if name in values}
-    plain = {name: value for name, value in chosen.items() if not isinstance(value, (list, tuple))}
+    plain = {name: value for name, value in chosen.items() if not _is_sequence(value)}
     return {d.name for d in declared_data(declared.member(plain))} if len(plain) == len(chosen) else set()
 
 
@@ -362,7 +368,7 @@ def number_of(name: str, value: Any, domain: str) -> float:
     else:
         # a number of NumPy, or an array without axes
         item = value.item() if getattr(value, "shape", None) == () else value
-        if isinstance(item, bool) or not isinstance(item, numbers.Real):
+        if not fits(item, Real):
             kind = type(value).__name__
             raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")
         try:

@@ -137,6 +137,10 @@ class _ScopeReader(ast.NodeVisitor):
         self.running: dict[tuple[str, int], _Scope] = {}
         self.line = 0
 
+    def home(self, function: ast.expr) -> _Scope | None:
+        """Return the scope that binds a function called by its name; None if there is none."""
+        return self.scopes[function].holding(function.id) if isinstance(function, ast.Name) else None
+
     def visit_Call(self, node: ast.Call) -> None:
         root: ast.expr = node.func
         while isinstance(root, ast.Attribute):
@@ -207,7 +211,7 @@ def _scopes(tree: ast.Module) -> _ScopeReader:
     reader = _ScopeReader()
     reader.visit(tree)
     for name, call, _ in reader.calls:  # arguments of calls are what the names of arguments stand for
-        home = reader.scopes[call].holding(name) if isinstance(call.func, ast.Name) else None
+        home = reader.home(call.func)
         for function in home.functions(name) if home is not None else ():
             _pass(call, function, reader.bodies[function])
     return reader
@@ -225,7 +229,7 @@ class _Flows:
     """Decides which expressions are vectors in the source of a declaration that runs in a frame."""
 
     def __init__(self, reader: _ScopeReader, frame: FrameType) -> None:
-        self.scopes, self.bodies, self.frame = reader.scopes, reader.bodies, frame
+        self.reader, self.scopes, self.bodies, self.frame = reader, reader.scopes, reader.bodies, frame
         self.known: dict[ast.AST, bool] = {}
 
     def vectors(self, node: ast.AST) -> bool:
@@ -263,7 +267,7 @@ class _Flows:
         function = node.func
         if isinstance(function, ast.Attribute) and self.vectors(function.value):  # a method, as in x(t).subs(...)
             return True
-        home = self.scopes[function].holding(function.id) if isinstance(function, ast.Name) else None
+        home = self.reader.home(function)
         own = [] if home is None else home.functions(ast.unparse(function))
         if own:
             return any(self.vectors(value) for called in own for value in self.bodies[called].returned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sympy as sp
@@ -31,6 +32,7 @@ from derive.language.vectors import (
     shown,
     values,
 )
+from derive.support.shapes import fits
 from derive.support.source_lines import place_of_entry
 
 
@@ -82,14 +84,12 @@ def _no_equation(item: Any) -> str:
             f"is {item}, the result of a comparison; an equation is written Eq(left, right) with Eq from derive, "
             "not with == and not with SymPy's Eq"
         )
-    if isinstance(item, (list, tuple)) and item and all(isinstance(e, Eq) for e in item):
+    if fits(item, Sequence[Eq]) and item:
         return "is a list of equations; put a star before it: [*these, Eq(...)]"
     return f"{named(item)}, is not an equation; write Eq(v(t), ...) with Eq from derive"
 
 
 def _check_probes(model: Declaration) -> None:
-    if isinstance(model.probe, tuple) and not model.probe:
-        raise DeclarationError("probe={} names no matrix; give one spectrum(...) or more, or leave probe out")
     labels = [label for label, _ in model.probes]
     if len(set(labels)) < len(labels):
         raise DeclarationError(f"probe: two matrices have the label {max(labels, key=labels.count)}; rename one")

@@ -77,7 +77,7 @@ def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
         if node in seen:  # and all that is inside it
             return
         seen.add(node)
-        if isinstance(node, sp.Symbol):
+        if node.is_Symbol:
             ordered[node] = None
             for part in getattr(node, "payload", ()):
                 if isinstance(part, sp.Basic):

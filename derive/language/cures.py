@@ -19,7 +19,15 @@ from sympy.core.function import FunctionClass
 from derive.errors import DeclarationError
 from derive.language.traversal import ByKind
 from derive.support.plain_words import in_plain_words
-from derive.support.source_lines import declaring_frame, is_user_frame, nodes_around, place_of, position, syntax_of
+from derive.support.source_lines import (
+    called_name,
+    declaring_frame,
+    is_user_frame,
+    nodes_around,
+    place_of,
+    position,
+    syntax_of,
+)
 
 _INSTEAD = {
     "abs": "Abs", "absolute": "Abs", "fabs": "Abs", "maximum": "Max", "fmax": "Max", "max": "Max", "minimum": "Min",
@@ -117,8 +125,7 @@ def _word_that_failed(error: BaseException, place: tuple[FrameType, int, int] | 
     inside = trace is not None and not is_user_frame(trace.tb_frame)
     if place is None or not inside or not isinstance(error, _INTERNAL):
         return ""
-    node = _failing(place[0], place[2])
-    name, library = called_function(node, place[0]) if isinstance(node, ast.Call) else ("", "")
+    name, library = called_function(_failing(place[0], place[2]), place[0])
     ours = library == "derive" and name in _WORDS
     return name if ours and trace is not None and trace.tb_frame.f_code.co_name != "called" else ""
 
@@ -247,12 +254,17 @@ def cure_of_function(name: str, library: str) -> str:
     return ""
 
 
-def called_function(node: ast.Call, frame: FrameType) -> tuple[str, str]:
-    """Return the name of a called function and its library."""
+@ByKind
+def called_function(node: ast.expr | None, frame: FrameType) -> tuple[str, str]:
+    """Return the name of a called function and its library; empty if the expression is not a call."""
+    return "", ""
+
+
+@called_function.on(ast.Call)
+def _(node: ast.Call, frame: FrameType) -> tuple[str, str]:
     function = _function(node.func, frame)
-    typed = getattr(node.func, "attr", getattr(node.func, "id", ""))
     home: Any = getattr(function, "__module__", None) or type(function).__module__
-    return str(getattr(function, "__name__", typed)), str(home).partition(".")[0]
+    return str(getattr(function, "__name__", called_name(node))), str(home).partition(".")[0]
 
 
 def _function(written: ast.expr, frame: FrameType) -> Any:

@@ -211,9 +211,7 @@ def root(table: LabelTable) -> LabelTable:
     >>> root(overlaps) @ independent
     root(overlaps) @ independent
     """
-    if not isinstance(table, LabelTable) or isinstance(table.value, RootAt):
-        raise DeclarationError(f"root({table!s}): give a table, such as data('overlaps', c, c)")
-    rows, columns = table.value.data.axes
+    rows, columns = _axes_of_table("root", table, "data('overlaps', c, c)")
     if rows != columns:
         raise DeclarationError(
             f"root({table}): the axes of {table.value.data} are {rows} and {columns}; give it one twice"
@@ -221,6 +219,14 @@ def root(table: LabelTable) -> LabelTable:
     if table.scale != 1:
         raise DeclarationError(f"root({table}): take the root of {table.value} itself, and multiply it outside")
     return LabelTable(RootAt(*table.value.args))
+
+
+def _axes_of_table(word: str, table: Any, example: str) -> tuple[Axis, Axis]:
+    """Return the axes of a table of data; anything else is refused."""
+    if not isinstance(table, LabelTable) or isinstance(table.value, RootAt):
+        raise DeclarationError(f"{word}({table!s}): give a table, such as {example}")
+    rows, columns = table.value.data.axes
+    return rows, columns
 
 
 @word
@@ -234,9 +240,7 @@ def entries(table: LabelTable) -> EntriesAt:
     >>> 1 - entries(onehot)
     1 - entries(onehot)
     """
-    if not isinstance(table, LabelTable) or isinstance(table.value, RootAt):
-        raise DeclarationError(f"entries({table!s}): give a table, such as data('onehot', p, c)")
-    rows, columns = table.value.data.axes
+    rows, columns = _axes_of_table("entries", table, "data('onehot', p, c)")
     if rows == columns:
         raise DeclarationError(f"entries({table}): it has the axis {rows} twice; give it two, such as axis('a', C)")
     if table.scale != 1 or table.transposed:

@@ -9,7 +9,7 @@ results are wrapped again.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from types import MethodType
 from typing import Any, NoReturn, TypeVar
@@ -183,6 +183,11 @@ def declared(value: Any) -> Any:
     if isinstance(value, Relational) and value.func in _CONDITIONS:
         return sp.Basic.__new__(_CONDITIONS[value.func], *value.args)
     return tuple(map(declared, value)) if type(value) is tuple else value
+
+
+def is_list(argument: Any) -> bool:
+    """Return whether an argument holds several things: it is not a text or an expression."""
+    return isinstance(argument, Iterable) and not isinstance(argument, (str, sp.Basic))
 
 
 def word(made: Word) -> Word:

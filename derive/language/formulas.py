@@ -135,7 +135,7 @@ def _moderate(expression: sp.Expr, where: str) -> sp.Expr:
     if not expression.is_number:
         return expression
     fine = expression.is_real and expression.is_finite is not False
-    if fine and isinstance(expression, sp.Rational):
+    if fine and expression.is_Rational:
         fine = max(abs(expression.p).bit_length(), expression.q.bit_length()) <= MOST_BITS
     if fine and expression != 0:
         fine = 1 / LARGEST_NUMBER <= abs(expression.evalf(15)) <= LARGEST_NUMBER

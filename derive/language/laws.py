@@ -13,7 +13,7 @@ import sympy as sp
 from sympy.core.symbol import Str
 
 from derive.errors import DeclarationError
-from derive.language.expressions import word
+from derive.language.expressions import is_list, word
 from derive.language.symbols import Axis, Clock, Parameter, Sector, _Named, exact, other_symbols
 from derive.language.vectors import Field
 
@@ -26,6 +26,13 @@ class DrawnLaw(sp.Basic):
     def __new__(cls, kind: Any, *numbers: Any) -> Self:
         node: Self = sp.Basic.__new__(cls, Str(str(kind)), *numbers)
         return node
+
+    @classmethod
+    def check(cls, where: str, *laws: Any) -> None:
+        """Refuse an argument that is not a law."""
+        for law in laws:
+            if not isinstance(law, cls):
+                raise DeclarationError(f"{where}: {law!s} is not a law; give one, such as uniform(-1, 1)")
 
     kind = property(lambda self: str(self.args[0]))
 
@@ -152,6 +159,9 @@ class Drawn(Field):
         return node
 
     law = property(lambda self: self.payload[6])
+    expectation = property(lambda self: self.law.mean)
+    variance = property(lambda self: self.law.variance)
+    ends = property(lambda self: self.law.ends)
     is_drawn = True
     given_by = "drawn(...) vector: it has a law"
 
@@ -179,8 +189,7 @@ def drawn(
     >>> mean(start**2)
     mean(start**2)
     """
-    if not isinstance(law, DrawnLaw):
-        raise DeclarationError(f"drawn {name}: {law!s} is not a law; give one, such as uniform(-1, 1)")
+    DrawnLaw.check(f"drawn {name}", law)
     return Drawn(name, sector, law, clock, axes=axes, latex=latex)
 
 
@@ -284,9 +293,8 @@ def mixture(weights: Iterable[Any], laws: Iterable[DrawnLaw]) -> DrawnLaw:
     start
     """
     listed = _listed("mixture", "laws", laws)
+    DrawnLaw.check("mixture", *listed)
     for law in listed:
-        if not isinstance(law, DrawnLaw):
-            raise DeclarationError(f"mixture: {law!s} is not a law; mix laws such as normal_law(0, 1)")
         if law.kind in ("discrete", "mixture"):
             raise DeclarationError(f"mixture: {law!s} is a mixture itself; write its parts into this one")
     return _mixed("mixture", weights, listed)
@@ -308,7 +316,7 @@ def _mixed(kind: str, weights: Any, parts: list[Any]) -> DrawnLaw:
 
 
 def _listed(kind: str, what: str, values: Any) -> list[Any]:
-    if isinstance(values, (str, sp.Basic)) or not isinstance(values, Iterable):
+    if not is_list(values):
         raise DeclarationError(f"{kind}: {what}={values!s} is not a list; write [...]")
     items = list(values)
     if not items:

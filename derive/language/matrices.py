@@ -226,8 +226,6 @@ class MatrixExpression(DisplayedFormula, ABC):
                     f"{self} @ {other}: {self.columns} columns meet {other.rows} rows; check the sectors or use .T"
                 )
             return product_of(self, other)
-        if isinstance(other, Evolving):
-            raise other.untimed()
         vector = named_fields(exact(other))
         where = f"{self} @ ({shown(vector)})"
         sector = sector_of(vector, where)
@@ -274,8 +272,6 @@ def _scalar(value: Any, matrix: MatrixExpression) -> sp.Expr:
             f"{value} and {matrix} are multiplied entry by entry, so disorder would enter nonlinearly; "
             "use @ for the matrix product"
         )
-    if isinstance(value, Evolving):
-        raise value.untimed()
     scalar = exact(value)
     if sector_of(named_fields(scalar)) is not None:
         raise DeclarationError(

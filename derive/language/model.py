@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field as data_field, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from derive.language.array_calls import refuse_array_calls
 from derive.language.checks import check, check_kinds
 from derive.language.contents import everything, symbols
 from derive.language.equations import DeclaredSpectrum, Eq, named
-from derive.language.expressions import plain, word
+from derive.language.expressions import is_list, plain, word
 from derive.language.matrices import Evolving, MatrixExpression
 from derive.language.notation import read_notation
 from derive.language.starts import probe_written_out, starts_written_out
@@ -79,15 +79,11 @@ class Model(Displayed):
         aligned = tuple((name, value) for name, value in observed if isinstance(value, Alignment))
         object.__setattr__(self, "observe", tuple(pair for pair in observed if pair not in aligned))
         object.__setattr__(self, "alignments", (*self.alignments, *aligned))
-        if isinstance(self.probe, Mapping):
-            object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
-        elif isinstance(self.probe, (list, set)) or (isinstance(self.probe, tuple) and not _are_pairs(self.probe)):
-            raise DeclarationError("probe=...: give one spectrum(...), or several by label, {0: spectrum(...), 1: ...}")
+        object.__setattr__(self, "probe", _labelled_probes(self.probe))
         check_kinds(self)
         equations = self.equations
-        written = tuple((label, probe_written_out(probe, equations)) for label, probe in self.probes)
-        if self.probe is not None:
-            object.__setattr__(self, "probe", written if isinstance(self.probe, tuple) else written[0][1])
+        written = tuple((label, probe_written_out(probe, equations)) for label, probe in self.probe)
+        object.__setattr__(self, "probe", written)
         object.__setattr__(self, "equations", starts_written_out(equations))
         object.__setattr__(self, "notation", read_notation(self.notation, tuple(self.parameters)))
         check(self)
@@ -110,9 +106,8 @@ class Model(Displayed):
     @property
     def probes(self) -> tuple[tuple[str, DeclaredSpectrum], ...]:
         """Every probed matrix with its label; a single one has the empty label."""
-        if self.probe is None:
-            return ()
-        return self.probe if isinstance(self.probe, tuple) else (("", self.probe),)
+        probes: tuple[tuple[str, DeclaredSpectrum], ...] = self.probe
+        return probes
 
     @cached_property
     def symbols(self) -> tuple[sp.Symbol, ...]:
@@ -129,7 +124,7 @@ class Model(Displayed):
 
 def _listed(what: str, argument: Any, example: str) -> tuple[Any, ...]:
     """Return an argument as a tuple; a single object, a dictionary or a text is refused."""
-    if isinstance(argument, (str, Mapping, sp.Basic, Eq)) or not isinstance(argument, Iterable):
+    if isinstance(argument, Mapping) or not is_list(argument):
         raise DeclarationError(f"{what}={named(argument)}: give a list, as in {example}")
     try:
         return tuple(map(plain, argument))
@@ -137,9 +132,17 @@ def _listed(what: str, argument: Any, example: str) -> tuple[Any, ...]:
         raise DeclarationError(f"{what}={argument!s}: give a list, as in {example}") from None
 
 
-def _are_pairs(probe: tuple[Any, ...]) -> bool:
-    """Return whether probes are already pairs of a label and a spectrum."""
-    return fits(probe, tuple[tuple[str, Any], ...])
+def _labelled_probes(probe: Any) -> tuple[tuple[str, Any], ...]:
+    """Return what is probed as pairs of a label and a spectrum; a single one has the empty label."""
+    if probe is None or fits(probe, tuple[tuple[str, Any], ...]):
+        return probe or ()
+    if isinstance(probe, Mapping):
+        if not probe:
+            raise DeclarationError("probe={} names no matrix; give one spectrum(...) or more, or leave probe out")
+        return tuple((str(label), what) for label, what in probe.items())
+    if isinstance(probe, (list, set, tuple)):
+        raise DeclarationError("probe=...: give one spectrum(...), or several by label, {0: spectrum(...), 1: ...}")
+    return (("", probe),)
 
 
 def _observed(name: Any, value: Any) -> tuple[str, sp.Expr]:

@@ -11,6 +11,7 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.expressions import plain
 from derive.language.symbols import Parameter, Sector, check_latex, exact
+from derive.support.shapes import fits
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class SourceLetter:
 
 def read_notation(notation: Any, parameters: tuple[Parameter, ...]) -> tuple[SourceLetter, ...]:
     """Return a declared notation as letters. What its keys name is known after the derivation only."""
-    if isinstance(notation, tuple) and all(isinstance(entry, SourceLetter) for entry in notation):
+    if fits(notation, tuple[SourceLetter, ...]):
         return notation
     if not isinstance(notation, Mapping):
         raise DeclarationError(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import keyword
 import math
-import numbers
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self, overload
+from numbers import Real
+from typing import Any, NoReturn, Self, TypeVar, overload
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -23,6 +23,9 @@ from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.expressions import Condition, plain, word
 from derive.language.traversal import ByKind
 from derive.support.display import DisplayedNode
+from derive.support.shapes import fits
+
+T = TypeVar("T")
 
 
 def exact(value: Any) -> sp.Expr:
@@ -314,7 +317,7 @@ class Parameter(_Named):
                 "whole_nonnegative or Domain(low, high, ...)"
             )
         number = default.default if isinstance(default, Parameter) else default
-        if isinstance(number, bool) or not isinstance(number, numbers.Real) or not domain.contains(number):
+        if not fits(number, Real) or not domain.contains(number):
             raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
         if not isinstance(default, Parameter) and type(default) not in (int, float):
             default = int(default) if domain.whole else float(default)  # a number of NumPy or SymPy
@@ -358,6 +361,16 @@ class MeasuredParameter(Parameter):
     @property
     def average(self) -> sp.Expr:
         return self.payload[3]
+
+
+def is_whole_parameter(value: Any) -> bool:
+    """Return whether a value is a parameter whose values are whole numbers."""
+    return isinstance(value, Parameter) and value.domain.whole
+
+
+def parameter_values(point: Mapping[sp.Symbol, T]) -> dict[Parameter, T]:
+    """Return the values of the parameters among those of all symbols at a point."""
+    return {symbol: value for symbol, value in point.items() if isinstance(symbol, Parameter)}
 
 
 class Sector(_Named):
@@ -430,8 +443,7 @@ class Axis(_Named):
     called, maker = "an axis", "c = axis('c', C)"
 
     def __new__(cls, name: str, size: Parameter | int, latex: str = "") -> Self:
-        whole = isinstance(size, (int, sp.Integer)) and not isinstance(size, bool) and size > 0
-        if not whole and not (isinstance(size, Parameter) and size.domain.whole):
+        if not is_whole_parameter(size) and not (fits(size, int | sp.Integer) and size > 0):
             raise DeclarationError(
                 f"axis {name}: its size {size!s} is neither a whole-number parameter nor a whole number above 0; write "
                 f"axis({name!r}, parameter('C', default=3, domain=whole_positive))"
@@ -446,7 +458,7 @@ class Axis(_Named):
 def axes_in_order(where: str, axes: Any) -> tuple[Axis, ...]:
     """Return the given axes, sorted by name: several form one list of labels, the last axis fastest."""
     several = () if axes is None else (axes,) if isinstance(axes, Axis) else axes
-    if not isinstance(several, (tuple, list)) or not all(isinstance(axis, Axis) for axis in several):
+    if not fits(several, Sequence[Axis]):
         raise DeclarationError(
             f"{where}: axes={axes!r} is not an axis; make one with c = axis('c', C), or give several"
         )
@@ -498,7 +510,7 @@ class Clock(_Named):
         endpoint: bool = True,
         latex: str = "",
     ) -> Self:
-        if not (isinstance(steps, Parameter) and steps.domain.whole):
+        if not is_whole_parameter(steps):
             raise DeclarationError(
                 f"clock {name}: steps must be a whole-number parameter, such as "
                 f"parameter('T', default=10, domain=whole_positive)"

@@ -13,7 +13,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
-from derive.language.expressions import declared, word
+from derive.language.expressions import declared, is_list, word
 from derive.language.laws import DrawnLaw
 from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, exact, other_symbols
 from derive.language.vectors import Field, FieldAt, Mean, values
@@ -71,7 +71,7 @@ def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
     def walk(node: sp.Basic) -> None:
         if isinstance(node, Mean):
             return
-        if traits_in(node) and not _depends_on_more(node) and not isinstance(node, sp.Mul):
+        if traits_in(node) and not _depends_on_more(node) and not node.is_Mul:
             functions[node] = None
         else:
             for arg in node.args:
@@ -168,7 +168,7 @@ def _discrete(name: str, values: Any, weights: Any) -> sp.Tuple:
 
 
 def _numbers(name: str, what: str, values: Any) -> list[sp.Expr]:
-    if isinstance(values, (str, sp.Basic)) or not isinstance(values, Iterable):
+    if not is_list(values):
         raise DeclarationError(f"trait {name}: {what}={values!s} is not a list; write {what}=[...]")
     try:
         numbers = [_number(name, what, value) for value in iter(values)]
@@ -208,8 +208,7 @@ def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
 
 def _of_law(name: str, law: DrawnLaw) -> sp.Tuple:
     """Return a named law as values with weights, or as a density with its ends."""
-    if not isinstance(law, DrawnLaw):
-        raise DeclarationError(f"trait {name}: law={law!s} is not a law; give one, such as uniform(0, 1)")
+    DrawnLaw.check(f"trait {name}", law)
     x, (a, *b) = VALUE, law.args[1:]
     if law.kind == "discrete":
         return sp.Tuple(b[0], a)

@@ -41,7 +41,8 @@ class Field(Sited, _Named):
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a scale) or
     "spectral" (added by the engine to probe a matrix). `is_drawn`: its entries are independent random numbers, drawn
-    anew at each of its times. `axes`: it has one copy per label of each of them; `labels` is the number of copies.
+    anew at each of its times, of this `expectation` and `variance` between these `ends`. `axes`: it has one copy per
+    label of each of them; `labels` is the number of copies.
     """
 
     __slots__ = ()
@@ -73,6 +74,9 @@ class Field(Sited, _Named):
     labels = property(lambda self: labels_along(self.payload[5]))
     labelled = property(lambda self: bool(self.payload[5]))
     is_drawn = property(lambda self: self.role == "normal")
+    expectation = property(lambda self: sp.S.Zero)
+    variance = property(lambda self: sp.sympify(self.scale) ** 2)
+    ends = property(lambda self: (-sp.oo, sp.oo))
     given_by = property(lambda self: "normal(...) vector: it is drawn" if self.is_drawn else "")
 
     def __call__(self, time: Any = None) -> FieldAt:

@@ -36,6 +36,7 @@ from derive.printing.lettering import MODEL, lettered, letters_of
 from derive.printing.names import system_of
 from derive.printing.sections import sections_of
 from derive.records.base import Record
+from derive.support.plain_words import counted
 
 COLUMNS = 100
 LONGEST_LINE = 60
@@ -78,13 +79,30 @@ def in_notation(notation: str, shown: Any, form: str) -> Any:
         return printed(shown)
 
 
+@singledispatch
 def _model_of(shown: Any) -> Model | None:
     """Return the model that an object belongs to; None if it does not tell."""
-    if isinstance(shown, Model):
-        return shown
-    if isinstance(shown, (Derivation, DerivedProbe)):
-        return shown.model if isinstance(shown, Derivation) else shown.training.model
-    system = system_of(shown) if isinstance(shown, Record) else None
+    return None
+
+
+@_model_of.register
+def _(shown: Model) -> Model | None:
+    return shown
+
+
+@_model_of.register
+def _(shown: Derivation) -> Model | None:
+    return shown.model
+
+
+@_model_of.register
+def _(shown: DerivedProbe) -> Model | None:
+    return shown.training.model
+
+
+@_model_of.register
+def _(shown: Record) -> Model | None:
+    system = system_of(shown)
     return None if system is None else system.model
 
 
@@ -113,8 +131,8 @@ def _(shown: DeclaredSpectrum) -> str:
 
 @summary_of.register
 def _(shown: Model) -> str:
-    parts = [_count(len(shown.parameters), "parameter")]
-    parts += [_count(len(shown.equations), "equation")] if shown.equations else []
+    parts = [counted(len(shown.parameters), "parameter")]
+    parts += [counted(len(shown.equations), "equation")] if shown.equations else []
     parts += [f"observables {_listed([name for name, _ in shown.observe])}"] if shown.observe else []
     parts += [f"alignments {_listed([name for name, _ in shown.alignments])}"] if shown.alignments else []
     if len(shown.probes) == 1:
@@ -188,7 +206,7 @@ latex_of.register(Record, latex_of_record)
 @summary_of.register
 def _(shown: Record) -> str:
     lines = sum(statement.left is not None for section in sections_of(shown) for statement in section.statements)
-    return f"{type(shown).__name__}{_of(shown)}: {_count(lines, 'formula')}; print(...) or .latex() shows them"
+    return f"{type(shown).__name__}{_of(shown)}: {counted(lines, 'formula')}; print(...) or .latex() shows them"
 
 
 @markdown_of.register
@@ -212,23 +230,13 @@ def _(shown: DerivedProbe) -> str:
 
 
 @text_of.register
-def _(shown: Derivation) -> str:
-    return "\n".join(text_of_record(record) for record in _all_records(shown))
-
-
-@text_of.register
-def _(shown: DerivedProbe) -> str:
-    return "\n".join(text_of_record(shown.record(stage)) for stage in shown.stages)
+def _(shown: Derivation | DerivedProbe) -> str:
+    return "\n".join(map(text_of_record, _records(shown)))
 
 
 @latex_of.register
-def _(shown: Derivation) -> str:
-    return "\n".join(latex_of_record(record) for record in _all_records(shown))
-
-
-@latex_of.register
-def _(shown: DerivedProbe) -> str:
-    return "\n".join(latex_of_record(shown.record(stage)) for stage in shown.stages)
+def _(shown: Derivation | DerivedProbe) -> str:
+    return "\n".join(map(latex_of_record, _records(shown)))
 
 
 @markdown_of.register
@@ -260,7 +268,14 @@ _PROBE_TITLES = (
 )
 
 
-def _all_records(derivation: Derivation) -> list[Record]:
+@singledispatch
+def _records(shown: Any) -> list[Record]:
+    """Return the records of a probed matrix, or of a derivation."""
+    return [shown.record(stage) for stage in shown.stages]
+
+
+@_records.register
+def _(derivation: Derivation) -> list[Record]:
     """Return the records of the training level once, followed by those of each probed matrix."""
     first = derivation.first if len(derivation.probes) == 1 else derivation
     records = [first.record(stage) for stage in TRAINING_STAGES]
@@ -298,7 +313,3 @@ def _lines(formulas: list[str]) -> list[str]:
 
 def _listed(words: list[str], most: int = 8) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

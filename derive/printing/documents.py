@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +30,9 @@ WHOLE = "A"
 TEX_COLUMNS = 72
 """Width of a line of LaTeX, in letters as counted by `visible`."""
 BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
+COMPARED = re.compile(r"\b(\w+) (<=|>=|<|>) (\w+)( - \d+)?")
+"""A comparison of two names in a sentence, such as s < t - 1."""
+SIGNS = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 FRACTION = re.compile(r"\\frac" + BRACED + BRACED)
 
 
@@ -84,7 +87,7 @@ def text_of_matrix(name: str, matrix: sp.BlockMatrix, printer: TextPrinter) -> l
     listed: list[str] = []
     if name == WHOLE or len(indent) + len(whole[0]) > COLUMNS:
         rows, columns = (range(count) for count in matrix.blockshape)
-        empty = {(r, c) for r in rows for c in columns if isinstance(matrix.blocks[r, c], sp.ZeroMatrix)}
+        empty = {(r, c) for r in rows for c in columns if matrix.blocks[r, c].is_ZeroMatrix}
         named = [["0" if (r, c) in empty else f"{name}[{r + 1},{c + 1}]" for c in columns] for r in rows]
         whole = in_brackets(named).split("\n")
         for r, c in ((r, c) for r in rows for c in columns if (r, c) not in empty and name != WHOLE):
@@ -209,13 +212,14 @@ def prose(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
 
 def comparisons(words: str, written: Mapping[str, str]) -> str:
     """Return text with comparisons of two plain names as mathematics."""
-    signs = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
+    return COMPARED.sub(lambda match: f"${comparison(match, written, str)}$", words)
 
-    def formula(match: re.Match[str]) -> str:
-        left, sign, right, rest = match.groups()
-        return f"${written.get(left, left)} {signs[sign]} {written.get(right, right)}{rest or ''}$"
 
-    return re.sub(r"(\w+) (<=|>=|<|>) (\w+)( - \d+)?", formula, words)
+def comparison(match: re.Match[str], written: Mapping[str, str], named: Callable[[str], str]) -> str:
+    """Return a match of COMPARED as mathematics; names that are not in `written` are `named`."""
+    left, sign, right, rest = match.groups()
+    left, right = (written.get(name) or named(name) for name in (left, right))
+    return f"{left} {SIGNS[sign]} {right}{rest or ''}"
 
 
 def markdown_of_derivation(derivation: Derivation) -> str:
@@ -377,14 +381,14 @@ def text(expression: Any, record: Record | None = None) -> str:
     """Return an expression, or a matrix of a declaration, as plain ASCII. The record resolves the engine's names."""
     printer = TextPrinter(PrintedNames.of(record))
     expression = in_letters(expression, record)
-    return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
+    return str(printer.doprint(tidy(expression)))
 
 
 def latex(expression: Any, record: Record | None = None) -> str:
     """Return an expression, or a matrix of a declaration, as LaTeX. The record resolves the engine's names."""
     printer = TexPrinter(PrintedNames.of(record))
     expression = in_letters(expression, record)
-    return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
+    return str(printer.doprint(tidy(expression)))
 
 
 def comment(expression: Any, record: Record) -> str:

@@ -21,8 +21,13 @@ VALUES = (
 """Nodes that follow the scalars in a product."""
 
 
+def function_name(node: sp.Basic) -> str:
+    """Return the name of a function that records apply, such as "mean"; "" for any other node."""
+    return node.func.__name__ if isinstance(node, AppliedUndef) else ""
+
+
 def is_memory(expression: sp.Basic) -> bool:
-    return isinstance(expression, AppliedUndef) and expression.func.__name__ == "sum_s"
+    return function_name(expression) == "sum_s"
 
 
 @ByKind
@@ -89,7 +94,11 @@ def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
 
 
 def has_sum(term: sp.Expr) -> bool:
-    return any(isinstance(f, sp.Sum) or is_memory(f) for f in sp.Mul.make_args(term))
+    return any(map(_is_sum, sp.Mul.make_args(term)))
+
+
+def _is_sum(factor: sp.Expr) -> bool:
+    return isinstance(factor, sp.Sum) or is_memory(factor)
 
 
 def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Expr], list[sp.Expr], list[sp.Expr]]:
@@ -99,7 +108,7 @@ def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Exp
         expression = -expression
     above, below, values, sums = [], [], [], []
     for factor in sp.Mul.make_args(expression) if not expression.is_Mul else expression.as_ordered_factors():
-        if isinstance(factor, sp.Sum) or is_memory(factor):
+        if _is_sum(factor):
             sums.append(factor)
         elif factor.is_Rational:
             above += [sp.Integer(factor.p)] if factor.p != 1 else []
@@ -108,7 +117,7 @@ def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Exp
             below.append(factor.base ** (-factor.exp))
         elif factor.has(*VALUES) and isinstance(factor if not factor.is_Pow else factor.base, VALUES):
             values.append(factor)
-        elif isinstance(factor, AppliedUndef) and factor.func.__name__ in ("outer", "mean", "cov", "d"):
+        elif function_name(factor) in ("outer", "mean", "cov", "d"):
             values.append(factor)
         else:
             above.append(factor)
@@ -130,15 +139,15 @@ def in_reading_order(scalars: list[sp.Expr], names: PrintedNames) -> list[sp.Exp
 
 def matrix_terms(expression: sp.MatrixExpr) -> list[tuple[sp.Expr, tuple[sp.MatrixExpr, ...]]]:
     """Return a sum of matrix products as (scalar, factors), multiples of the identity first, in a fixed order."""
-    parts = expression.args if isinstance(expression, sp.MatAdd) else (expression,)
+    parts = expression.args if expression.is_MatAdd else (expression,)
     terms = []
     for part in parts:
-        if isinstance(part, sp.MatMul):
+        if part.is_MatMul:
             scalar = sp.Mul(*(f for f in part.args if not f.is_Matrix))
             terms.append((scalar, tuple(f for f in part.args if f.is_Matrix)))
         else:
             terms.append((sp.S.One, (part,)))
-    return sorted(terms, key=lambda item: (not isinstance(item[1][0], sp.Identity), str(item[1])))
+    return sorted(terms, key=lambda item: (not item[1][0].is_Identity, str(item[1])))
 
 
 class Times:
@@ -163,8 +172,7 @@ class Times:
 
 
 def is_spectral(node: sp.Basic) -> bool:
-    fields = [n for n in sp.preorder_traversal(node) if isinstance(n, Field)]
-    return any(f.role == "spectral" for f in fields)
+    return any(field.role == "spectral" for field in node.atoms(Field))
 
 
 def memory_is_spectral(body: sp.Expr) -> bool:

@@ -19,6 +19,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Correlation, Dot, Hat, Noise, Response, TauDerivative
+from derive.equations.gaussian_laws import product_of
 from derive.errors import DeclarationError, ParameterError
 from derive.language.contents import DECLARED, atoms
 from derive.language.model import Model
@@ -28,6 +29,7 @@ from derive.language.traits import is_trait
 from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.pipeline import Derivation, derive_model
+from derive.printing.layout import function_name
 from derive.printing.names import (
     Drive,
     OverlapName,
@@ -46,6 +48,7 @@ Pair = tuple[str, Field, Field]
 """The kind of an order parameter, "C" or "R", with its two fields; in C the order of the letter."""
 MODEL, PAPER = NOTATIONS = "model", "paper"
 """The names of a model, and the letters of its source."""
+_LETTERED = (FieldAt, Hat, Noise, Correlation, Response, TauDerivative)
 LETTER = re.compile(r"\\(?:bm|mathrm|mathcal|mathbf|mathsf|text)\b")
 _current: ContextVar[Lettering | None] = ContextVar("lettering", default=None)
 
@@ -218,9 +221,9 @@ class _Rescale:
             return self.of_symbol(statement.rows[0]) / self.of_symbol(statement.columns[0])
         left = statement.left
         assert left is not None
-        if isinstance(left, sp.Symbol) and not isinstance(left, _Named):
+        if left.is_Symbol and not isinstance(left, _Named):
             return self.of_symbol(left.name)
-        if isinstance(left, (FieldAt, Hat, Noise, Correlation, Response, TauDerivative)) or _is_function(left):
+        if isinstance(left, _LETTERED) or function_name(left) in ("cov", "variance", "conjugate"):
             scale, _ = _split(self(left))
             return scale
         return sp.S.One
@@ -385,7 +388,7 @@ def _merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     for statement in statements:
         left, right = statement.left, statement.right
         key: object = (left, statement.relation, right, statement.remark)
-        if isinstance(left, AppliedUndef) and left.func.__name__ == "conjugate":
+        if function_name(left) == "conjugate":
             key, before = left, kept.pop(left, None)
             added = [side for side in (before and before.right, right) if side is not None]
             statement = replace(statement, right=sp.Add(*added))
@@ -393,16 +396,11 @@ def _merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     return tuple(kept.values())
 
 
-def _is_function(node: sp.Basic) -> bool:
-    return isinstance(node, AppliedUndef) and node.func.__name__ in ("cov", "variance", "conjugate")
-
-
 def two_values(expression: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
     """Return the two field values whose product an expression is; None if it is another one."""
-    squared = isinstance(expression, sp.Pow) and expression.exp == 2
-    factors = (expression.base, expression.base) if squared else sp.Mul.make_args(expression)
-    fields = all(isinstance(f, FieldAt) and not is_trait(f) and f.field.role != "constant" for f in factors)
-    return (factors[0], factors[1]) if len(factors) == 2 and fields else None
+    pair = product_of(expression)
+    fields = all(not is_trait(value) and value.field.role != "constant" for value in pair or ())
+    return pair if fields else None
 
 
 def _is_scalar(factor: sp.Basic) -> bool:
@@ -420,7 +418,7 @@ def _split(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 
 def _split_matrix(matrix: sp.MatrixExpr) -> tuple[sp.Expr, sp.MatrixExpr]:
-    if not isinstance(matrix, sp.MatMul):
+    if not matrix.is_MatMul:
         return sp.S.One, matrix
     scale, rest = matrix.as_coeff_matrices()
     return scale, rest[0] if len(rest) == 1 else sp.MatMul(*rest)
@@ -430,18 +428,18 @@ def _multiplied(scale: sp.Expr, expression: sp.Basic) -> sp.Basic:
     """Return a multiple of an expression or a matrix, term by term."""
     if scale == 1:
         return expression
-    if isinstance(expression, sp.MatAdd):
+    if expression.is_MatAdd:
         return sp.MatAdd(*(_multiplied(scale, term) for term in expression.args))
-    if isinstance(expression, sp.ZeroMatrix):
-        return expression
-    if isinstance(expression, sp.MatrixExpr):
+    if expression.is_Matrix:
+        if expression.is_ZeroMatrix:
+            return expression
         inner, matrix = _split_matrix(expression)
         product = sp.powdenest(scale * inner)
         if product == 1:
             return matrix
-        factors = matrix.args if isinstance(matrix, sp.MatMul) else (matrix,)
+        factors = matrix.args if matrix.is_MatMul else (matrix,)
         return sp.MatMul(product, *factors)
-    if isinstance(expression, sp.Add):
+    if expression.is_Add:
         return sp.Add(*(_multiplied(scale, term) for term in expression.args))
     return scale * expression
 

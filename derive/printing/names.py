@@ -151,12 +151,12 @@ class PrintedNames:
 
 def system_of(record: Record | None) -> System | None:
     """Return the equations that a record refers to; None if there are none."""
-    return record if isinstance(record, System) else getattr(record, "system", None)
+    return getattr(record, "system", None)
 
 
 def projected_of(record: Record | None) -> ProjectedProbe | None:
     """Return the projected probe that a record refers to; None if it precedes that stage."""
-    return record if isinstance(record, ProjectedProbe) else getattr(record, "projected", None)
+    return getattr(record, "projected", None)
 
 
 def is_no_word(name: str) -> bool:

@@ -237,7 +237,7 @@ class NotationPrinter:
 
     def _matrix_factor(self, factor: sp.MatrixExpr) -> str:
         printed = self._print(factor)
-        return self._in_parentheses(printed) if isinstance(factor, (sp.MatAdd, sp.MatMul)) else printed
+        return self._in_parentheses(printed) if factor.is_MatAdd or factor.is_MatMul else printed
 
     def _print_Transpose(self, node: sp.Basic) -> str:
         printed = self._matrix_factor(node.arg)

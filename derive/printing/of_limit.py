@@ -12,7 +12,7 @@ from derive.algebra.sites import averaged, site_responses
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field
 from derive.printing.statements import Section, Statement
-from derive.records.limit import LinearPart, LinearSites, OverlapTerm, Recursion, StationaryLimit
+from derive.records.limit import LinearPart, OverlapTerm, Recursion, StationaryLimit
 from derive.records.system import Rule
 
 SITES = (
@@ -93,13 +93,12 @@ def _pair(kind: str, a: Field, b: Field) -> sp.Symbol:
     return EngineSymbol(f"{kind}_{a}_{b}", a, b)
 
 
-def _equation(record: LinearSites, field: Field, rule: Rule) -> sp.Expr:
+def _equation(record: StationaryLimit | Recursion, field: Field, rule: Rule) -> sp.Expr:
     total = EngineSymbol(f"u_{field}", field) if rule.product else sp.S.Zero
-    drives = record.drives if isinstance(record, StationaryLimit) else ()
-    for term in record.overlap_terms if isinstance(record, Recursion) else ():
+    for term in record.overlap_terms:
         if term.target == field:
             total += _overlap(term)
-    for part in (*record.parts, *drives):
+    for part in (*record.parts, *record.drives):
         if part.target == field:
             total += _term(part)
     for m in record.memories:

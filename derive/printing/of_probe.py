@@ -14,6 +14,7 @@ from derive.algebra.words import Combination, as_matrix
 from derive.equations.numbering import probe_tag
 from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, Aligned, BlockCycle, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
+from derive.support.plain_words import counted
 
 LARGEST_WHOLE = 6
 """Unknowns up to which A(z) is printed with its blocks in full; otherwise by their names."""
@@ -203,7 +204,7 @@ def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
 def _named_block(record: BlockMatrix, row: int, column: int) -> sp.MatrixExpr:
     """Return a block by its name only, or zero."""
     size = (record.projected.unknowns[row].size, record.projected.unknowns[column].size)
-    zero = isinstance(record.matrix_block(row, column), sp.ZeroMatrix)
+    zero = record.matrix_block(row, column).is_ZeroMatrix
     return sp.ZeroMatrix(*size) if zero else sp.MatrixSymbol(f"A_{row + 1}_{column + 1}", *size)
 
 
@@ -306,11 +307,7 @@ def _nonlinear_lines(record: Pencil) -> list[Statement]:
 
 def _fed(record: Pencil, row: int) -> str:
     columns = [c for (r, c), block in record.blocks.blocks if r == row and c != row]
-    return f"fed by {_count(len(columns), 'unknown')}" if columns else "fed by none"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return f"fed by {counted(len(columns), 'unknown')}" if columns else "fed by none"
 
 
 def _words(size: sp.Expr) -> str:

@@ -80,9 +80,9 @@ def _gathered(expression: sp.Expr, traits: Sequence[Trait]) -> sp.Expr:
 
     Terms are collected by their function of the traits or by their factor without traits, whichever gives fewer terms.
     """
-    if isinstance(expression, sp.Mul):
+    if expression.is_Mul:
         return sp.Mul(*(_gathered(factor, traits) for factor in expression.args))
-    if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
+    if expression.is_Pow and expression.exp.is_Integer:
         return _gathered(expression.base, traits) ** expression.exp
     values = [trait() for trait in traits]
     by_function, by_factor = dict[sp.Expr, list[sp.Expr]](), dict[sp.Expr, list[sp.Expr]]()

@@ -14,7 +14,7 @@ from functools import cache, cached_property, reduce
 from itertools import product
 from operator import add
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import sympy as sp
@@ -105,6 +105,10 @@ def _everything(values: Iterable[Value]) -> Iterator[Value]:
         waiting += value.children
 
 
+def _is_call(value: Any, function: str) -> TypeGuard[Op]:
+    return isinstance(value, Op) and value.function == function
+
+
 def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Expr]:
     """Return all formulas inside the values, functions of traits also at each value of the traits.
 
@@ -114,13 +118,13 @@ def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Exp
     expressions = [sp.sympify(value.expression) for value in everything if isinstance(value, Formula)]
     names: dict[Symbol, str] = {}
     for value in everything:
-        if isinstance(value, Op) and value.function == "moment":  # a mean of traits alone has symbols of its own
+        if _is_call(value, "moment"):  # a mean of traits alone has symbols of its own
             _, function, *quoted = value.arguments
             assert isinstance(function, Function)
             names |= {symbol: one.word for symbol, one in zip(function.arguments, quoted, strict=True)}
 
     def name_of(value: Value) -> str | None:
-        if isinstance(value, Op) and value.function == "trait":
+        if _is_call(value, "trait"):
             return str(value.arguments[0].word)
         return names.get(value.symbol) if isinstance(value, Ref) else None
 
@@ -210,7 +214,7 @@ class ExactRun(Evaluation):
 
     def _at_later_times(self) -> bool:
         """Return whether order parameters are needed at times after the last update."""
-        means = any(isinstance(v, Op) and v.function == "series" for _, v in self.program.order)
+        means = any(_is_call(value, "series") for _, value in self.program.order)
         return means or any(letter.time is not None for letter in self.program.needs.letters)
 
     def _advance(self, times: int) -> None:

@@ -124,22 +124,27 @@ class _Spectral(AtSites):
 
     def averaged_over(self, average: TraitAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
         """Return the traits, or all sampled values of a site, that an average is over, and their laws."""
-        traits = tuple(value.field for value in traits_in(average.expression))
-        if not any(isinstance(trait, SiteEntry) for trait in traits):
+        sites = self._sampled(average.expression)
+        if sites is None:
+            traits = tuple(value.field for value in traits_in(average.expression))
             return traits, tuple(Ref(self.law[trait]) for trait in traits)
-        sites = next(sites for sites in self.projected.sampled if set(traits) <= set(sites.entries))
         return tuple(sites.entries), (Ref(self.law[sites]),)
 
+    def _sampled(self, expression: sp.Expr) -> SampledSiteValues | None:
+        """Return the sampled values of a site on which an expression depends; None if its traits have known laws."""
+        traits = {value.field for value in traits_in(expression)}
+        return next((sites for sites in self.projected.sampled if traits & set(sites.entries)), None)
+
     def _over_sites(self, average: TraitAverage) -> Value:
-        if not any(isinstance(value.field, SiteEntry) for value in traits_in(average.expression)):
+        if self._sampled(average.expression) is None:
             return super()._over_sites(average)
         function, law = self._of_entries(average.expression)
         return Call("over_sites", (self.z, function, law), SCALAR)
 
     def _of_entries(self, expression: sp.Expr) -> tuple[Function, Ref]:
         """Return a function of all sampled values at the sites of a sector, and their law."""
-        entries = {value.field for value in traits_in(expression)}
-        sites = next(sites for sites in self.projected.sampled if entries <= set(sites.entries))
+        sites = self._sampled(expression)
+        assert sites is not None, "its traits are sampled"
         return self._of_traits(expression, sites.entries), Ref(self.law[sites])
 
     def _law(self, trait: Trait | SampledSiteValues) -> Value:
@@ -207,18 +212,28 @@ class _Spectral(AtSites):
 
     # -- matrices over training times
 
+    @ByKind
     def letter(self, letter: Letter | DiagonalFactor | Weighed) -> Value:
-        if isinstance(letter, Weighed):
-            function, law = self._of_entries(letter.weight)
-            shape = letter.T.shape if letter.turned else letter.shape
-            weighed = Call("weighed", (function, law, Item(self.order, letter.table.key)), shape)
-            return Transposed(weighed) if letter.turned else weighed
-        if isinstance(letter, Letter):
-            key = key_of(letter)
-            if key not in self.letters:
-                self.letters[key] = Symbol(_as_name(key), letter.shape)
-            symbol = Ref(self.letters[key])
-            return Transposed(symbol) if letter.transposed else symbol
+        """Return a factor of a word."""
+        raise TypeError(f"{letter} is not a factor of a word")
+
+    @letter.on(Weighed)
+    def _weighed(self, letter: Weighed) -> Value:
+        function, law = self._of_entries(letter.weight)
+        shape = letter.T.shape if letter.turned else letter.shape
+        weighed = Call("weighed", (function, law, Item(self.order, letter.table.key)), shape)
+        return Transposed(weighed) if letter.turned else weighed
+
+    @letter.on(Letter)
+    def _order_parameter(self, letter: Letter) -> Value:
+        key = key_of(letter)
+        if key not in self.letters:
+            self.letters[key] = Symbol(_as_name(key), letter.shape)
+        symbol = Ref(self.letters[key])
+        return Transposed(symbol) if letter.transposed else symbol
+
+    @letter.on(DiagonalFactor)
+    def _diagonal(self, letter: DiagonalFactor) -> Value:
         spectral = sp.sympify(letter.weight).has(Z, *self.projected.bulk_symbols)
         assert self.law or not spectral, (
             "at many points at once A(z) depends on z through coefficients of matrices alone"
@@ -302,10 +317,10 @@ def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> 
     numbers += [block.scalar for _, block in blocks.blocks]
     numbers += [scale for _, block in blocks.blocks for scale, _ in block.combination]
     for letter in letters:
-        if isinstance(letter, Weighed):
+        if letter.tables:
             return False
-        fields += [letter.field] if isinstance(letter, DiagonalFactor) else [letter.a, letter.b]
-        numbers += [letter.weight] if isinstance(letter, DiagonalFactor) else []
+        fields += letter.fields
+        numbers += letter.weights
     numbers += [] if layout.clock is None else [layout.clock.steps]
     free = not any(sp.sympify(number).has(*sizes) for number in numbers)
     plain = not any(axes_of(number) for number in numbers)

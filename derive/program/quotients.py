@@ -80,7 +80,7 @@ class Scalars:
         roots = {base: sp.Symbol(f"_radical{i}") for i, base in enumerate(sorted(powers, key=sp.default_sort_key))}
         self.roots = {base: (root, powers[base]) for base, root in roots.items()}
         self.meaning = {root: base ** sp.Rational(1, q) for base, (root, q) in self.roots.items()}
-        symbols = {s for e in formulas for s in e.free_symbols if isinstance(s, Parameter) and s not in substitution}
+        symbols = {p for e in formulas for p in e.atoms(Parameter) if p not in substitution}
         extra = {s for e in substitution.values() for s in sp.sympify(e).free_symbols}
         generators = ((symbols | extra) - set(roots)) | set(roots.values())
         self.field = RationalFunctions(sorted(generators, key=lambda s: s.name))

@@ -613,11 +613,17 @@ class _Build:
         else:
             product = self.matrix(first)
         for factor in rest:
-            if isinstance(factor, DiagonalMatrix):
-                product = Call("scaled_columns", (product, self.vector(factor.entries)), (first.rows, factor.columns))
-            else:
-                product = MatMul(product, self.matrix(factor))
+            product = self._times(factor, product, first.rows)
         return product
+
+    @ByKind
+    def _times(self, factor: MatrixExpression, product: Value, rows: sp.Expr) -> Value:
+        """Return a product with one more factor."""
+        return MatMul(product, self.matrix(factor))
+
+    @_times.on(DiagonalMatrix)
+    def _scaled_columns(self, factor: DiagonalMatrix, product: Value, rows: sp.Expr) -> Value:
+        return Call("scaled_columns", (product, self.vector(factor.entries)), (rows, factor.columns))
 
     def _observed(self, value: sp.Expr) -> Value:
         if isinstance(value, Each):

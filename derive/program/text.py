@@ -200,8 +200,7 @@ class _Arithmetic(CodePrinter):
 
 def _may_be_whole(expression: sp.Expr) -> bool:
     """Return whether an expression may be an integer by its type: none of its leaves is a float."""
-    leaves = [leaf for leaf in expression.atoms() if leaf.is_Number or isinstance(leaf, Parameter)]
-    return all(leaf.is_integer for leaf in leaves)
+    return all(leaf.is_integer for leaf in expression.atoms(sp.Number, Parameter))
 
 
 class _Jax(_Arithmetic, JaxPrinter):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import sympy as sp
 
@@ -103,6 +104,7 @@ class Recursion(LinearSites):
     observed: tuple[tuple[str, tuple[Field, ...]], ...]
     stirred: tuple[Field, ...]
     overlap_terms: tuple[OverlapTerm, ...]
+    drives: ClassVar[tuple[LinearPart, ...]] = ()
     title = "Recursion of linear training"
 
     @cached_property
@@ -129,6 +131,7 @@ class StationaryLimit(LinearSites):
     means: tuple[tuple[tuple[sp.Expr, Field | None, Field | None], ...], ...]
     observables: tuple[tuple[str, sp.Expr], ...]
     forgotten: str
+    overlap_terms: ClassVar[tuple[OverlapTerm, ...]] = ()
     title = "Limit of long training"
 
     def _own(self) -> list[sp.Expr]:

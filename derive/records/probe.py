@@ -196,6 +196,11 @@ class ProjectedProbe(Record):
     sampled: tuple[SampledSiteValues, ...] = ()
     title = "Probe, projected and Laplace transformed"
 
+    @property
+    def projected(self) -> ProjectedProbe:
+        """The projected probe itself, as of the records that refer to one."""
+        return self
+
     @cached_property
     def bulk_symbols(self) -> tuple[sp.Symbol, ...]:
         """The unknowns of the bulk equations."""

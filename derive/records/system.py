@@ -211,6 +211,11 @@ class System(Record):
     """The times of probed matrices that are followed through training, or whose directions follow their last spike."""
     title = "Equations with weights written out"
 
+    @property
+    def system(self) -> System:
+        """The system itself, as of the records that refer to one."""
+        return self
+
     def joined(self, label: str) -> System:
         """Return the training fields, followed by the spectral fields of one probed matrix."""
         probe = next(probe for probe in self.probes if probe.label == label)

@@ -21,6 +21,7 @@ from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
 from derive.report.document import Math, Words, words
+from derive.support.plain_words import counted
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def _of_saddle(record: SaddlePoint) -> Particulars:
     yield (
         None,
         words(
-            f"{_count(len(correlations), 'correlation')} and {_count(len(responses), 'response')} "
+            f"{counted(len(correlations), 'correlation')} and {counted(len(responses), 'response')} "
             "take the place of all bilinears; their fluctuations fall with the size"
         ),
     )
@@ -196,7 +197,7 @@ def _of_saddle(record: SaddlePoint) -> Particulars:
         yield (
             "The probe is passive: it never acts back on the training",
             words(
-                f"{_count(len(probing), 'response')} of training fields to kicks of the probe "
+                f"{counted(len(probing), 'response')} of training fields to kicks of the probe "
                 + ("vanishes" if len(probing) == 1 else "vanish")
             ),
         )
@@ -205,7 +206,7 @@ def _of_saddle(record: SaddlePoint) -> Particulars:
 def _of_single_site(record: SingleSite) -> Particulars:
     for sector in record.system.sectors:
         noises = record.noises(sector)
-        inside = f"{_count(len(noises), 'noise')} with the covariances of the saddle point" if noises else "no noise"
+        inside = f"{counted(len(noises), 'noise')} with the covariances of the saddle point" if noises else "no noise"
         yield None, words("a site of ", Math(latex(sector)), f": {inside}")
 
 
@@ -214,8 +215,8 @@ def _of_order(record: TimeOrder) -> Particulars:
     yield (
         None,
         words(
-            f"an order without cycles was found for {_count(len(record.order), 'field')} of one time; "
-            f"{_count(len(same), 'response')} of {len(record.lags)} "
+            f"an order without cycles was found for {counted(len(record.order), 'field')} of one time; "
+            f"{counted(len(same), 'response')} of {len(record.lags)} "
             + ("acts" if len(same) == 1 else "act")
             + " at once"
         ),
@@ -238,7 +239,7 @@ def _of_probe(record: ProjectedProbe) -> Particulars:
     if record.differing:
         yield (
             "Sites that differ by traits are solved one by one: their response given the traits is averaged over them",
-            words(f"used for {_count(len(record.differing), 'spectral field')}"),
+            words(f"used for {counted(len(record.differing), 'spectral field')}"),
         )
     yield None, words("correlations and responses of the probe depend on differences of ", Math(latex(TAU)), " only")
     kinds = [unknown.kind for unknown in record.unknowns]
@@ -246,14 +247,14 @@ def _of_probe(record: ProjectedProbe) -> Particulars:
         yield (
             "Stein's lemma: an average of a Gaussian noise times a field is its covariance times a mean response",
             words(
-                f"used for {_count(kinds.count('C'), 'overlap')} of the probe with training fields; the noises are "
+                f"used for {counted(kinds.count('C'), 'overlap')} of the probe with training fields; the noises are "
                 "Gaussian whether or not the fields are"
             ),
         )
     if "R" in kinds:
         yield (
             "Mean responses of the probe to training noises close by differentiating its equations by them",
-            words(f"used for {_count(kinds.count('R'), 'response')}"),
+            words(f"used for {counted(kinds.count('R'), 'response')}"),
         )
     if not kinds:
         yield None, words("nothing is learned that the probe could see as a spike: no projection is needed")
@@ -263,7 +264,7 @@ def _of_blocks(record: BlockMatrix) -> Particulars:
     if record.labels:
         yield (
             "An outlier is where the linear equations for the overlaps have a solution without a source",
-            words("it is a zero of ", Math(r"\det A(z)"), f", with {_count(len(record.labels), 'kind')} of unknowns"),
+            words("it is a zero of ", Math(r"\det A(z)"), f", with {counted(len(record.labels), 'kind')} of unknowns"),
         )
 
 
@@ -272,11 +273,11 @@ def _of_pencil(record: Pencil) -> Particulars:
     for cycle in record.cycles:
         related = "inverted along a polynomial relation" if cycle.known else "inverted along the real axis"
         exact = "with an inverse in closed form" if cycle.inverse is not None else related
-        yield reduced, words(f"{_count(len(cycle.groups), 'group')}, one scalar map {exact}")
+        yield reduced, words(f"{counted(len(cycle.groups), 'group')}, one scalar map {exact}")
     if record.rest:
         yield (
             "No such reduction exists for some unknowns: their outliers are zeros of a nonlinear eigenproblem in z",
-            words(f"{_count(len(record.rest), 'unknown')}"),
+            words(f"{counted(len(record.rest), 'unknown')}"),
         )
 
 
@@ -294,10 +295,6 @@ def _of_bulk(record: Bulk) -> Particulars:
 
 def _sectors(model: Model) -> tuple[Sector, ...]:
     return tuple(sorted(atoms(model, Sector), key=lambda s: (s.ratio != 1, s.name)))
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _sentence(text: str) -> str:

@@ -13,9 +13,9 @@ from derive.report.document import Math, Words, words
 
 def conventions(level: Derivation | DerivedProbe) -> tuple[tuple[str, Words], ...]:
     """Return topics with their explanations, in the order of first use."""
-    probed = isinstance(level, DerivedProbe)
-    spiked = isinstance(level, DerivedProbe) and bool(level.blocks.labels)
-    return tuple((topic, words(*parts)) for topic, parts in _topics(level.system, probed, spiked))
+    blocks = level.blocks if isinstance(level, DerivedProbe) else None
+    spiked = blocks is not None and bool(blocks.labels)
+    return tuple((topic, words(*parts)) for topic, parts in _topics(level.system, blocks is not None, spiked))
 
 
 Topic = tuple[str, tuple[str | Math, ...]]

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from derive.printing.documents import COMPARED, comparison
 from derive.printing.names import latex_name
-
-COMPARED = re.compile(r"\b(\w+) (<=|>=|<|>) (\w+)( - \d+)?")
-SIGNS = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,7 @@ def words(*parts: str | Math, written: Mapping[str, str] = MappingProxyType({}))
     `written` maps names to their LaTeX in the declaration.
     """
 
-    def formula(match: re.Match[str]) -> str:
-        left, right = (written.get(name, _name(name)) for name in (match[1], match[3]))
-        return f"{left} {SIGNS[match[2]]} {right}{match[4] or ''}"
-
-    return _replaced(parts, COMPARED, formula)
+    return _replaced(parts, COMPARED, lambda match: comparison(match, written, _name))
 
 
 def with_names(line: Words, mentioned: Mapping[str, str]) -> Words:

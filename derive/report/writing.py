@@ -43,6 +43,7 @@ from derive.report.document import (
 from derive.report.references import CITED, REFERENCES
 from derive.report.statements import blocks_of_record, blocks_of_sections
 from derive.report.summary import prose_of, title_of
+from derive.support.plain_words import shown_value
 from derive.version import __version__
 
 Values = Mapping[str, int | float | str]
@@ -229,8 +230,8 @@ def _declaration(model: Model, system: Record, values: Values, sources: Sequence
 
 def _parameters(model: Model, values: Values) -> ReportTable:
     rows = [
-        (words(Math(latex(p))), (p.name,), (p.doc,), (_number(values.get(p.name, p.default)),), (_number(p.default),),
-         (_domain(str(p.domain)),))
+        (words(Math(latex(p))), (p.name,), (p.doc,),
+         (shown_value(values.get(p.name, p.default)),), (shown_value(p.default),), (_domain(str(p.domain)),))
         for p in model.parameters
     ]  # fmt: skip
     return ReportTable(("symbol", "name", "meaning", "value", "default", "domain"), tuple(rows), text_columns=3)
@@ -247,10 +248,6 @@ def _domain(text: str) -> str:
 
 def _shown(value: float) -> str:
     return f"{value:.6g}".replace("-", "−")
-
-
-def _number(value: int | float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.12g}"
 
 
 def _training(level: Level) -> list[Chapter]:

@@ -51,9 +51,19 @@ class Comparison(Saved):
         return self.outcome == "agrees"
 
     @property
+    def failed(self) -> bool:
+        """Whether there are no numbers, in theory or in simulation."""
+        return self.theory.failed or self.simulation.failed
+
+    @property
+    def points(self) -> tuple[Any, ...]:
+        """The comparison itself, as the only point of a sweep."""
+        return (self,)
+
+    @property
     def verdict(self) -> str:
         """The outcome in one sentence."""
-        if self.theory.failed or self.simulation.failed:
+        if self.failed:
             return f"{self.outcome}: there is nothing to compare, because {self.trouble[0]}"
         return self.judgement.sentence
 
@@ -90,10 +100,8 @@ class Comparison(Saved):
         """Histogram with the law of the bulk, outliers of both, and the observables of both."""
         from numerics.plots.theory import draw_both
 
-        if self.theory.failed or self.simulation.failed:
-            raise ParameterError(
-                "there is nothing to draw: " + "; ".join((*self.theory.trouble, *self.simulation.trouble))
-            )
+        if self.failed:
+            raise ParameterError("there is nothing to draw: " + "; ".join(self.trouble))
         return draw_both(self.theory, self.simulation, self.simulation.title_of_figure, self.theory.made.matrices)
 
     def as_dict(self) -> dict[str, Any]:
@@ -110,8 +118,8 @@ class Comparison(Saved):
             "expected_beyond": self.judgement.expected,
             "verdict": self.verdict,
         }
-        if theory.failed or simulation.failed:
-            return {**result, "error": (*theory.trouble, *simulation.trouble)[0]}
+        if self.failed:
+            return {**result, "error": self.trouble[0]}
         observables = {
             name: {
                 "theory": with_none(series),

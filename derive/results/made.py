@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from derive.support.plain_words import shown_value
 from derive.version import __version__, library_versions
 
 
@@ -43,7 +44,7 @@ class Provenance:
     @property
     def point(self) -> str:
         """Setting and values in one line."""
-        return " ".join([self.setting, *(f"{name}={_shown(value)}" for name, value in self.parameters.items())])
+        return " ".join([self.setting, *(f"{name}={shown_value(value)}" for name, value in self.parameters.items())])
 
     def title(self, without: Collection[str] = ()) -> str:
         """The title of a figure: setting, and parameters with their symbols. without: those that vary."""
@@ -62,10 +63,7 @@ class Provenance:
         what only Python can ask for."""
         if not self.target or self.data:
             return None
-        values = [
-            f"{name}={value!r}" if isinstance(value, float) else f"{name}={value}"
-            for name, value in self.parameters.items()
-        ]
+        values = [f"{name}={value}" for name, value in self.parameters.items()]
         options = []
         for name, value in self.options.items():
             flag = f"--{name.replace('_', '-')}"
@@ -80,10 +78,6 @@ class Provenance:
             elif value is not None:
                 options += [flag, str(value)]
         return shlex.join(["derive", self.verb, self.target, *values, *options])
-
-
-def _shown(value: int | float | str) -> str:
-    return value if isinstance(value, str) else format(value, ".12g")
 
 
 def versions() -> dict[str, str]:

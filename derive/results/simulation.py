@@ -12,7 +12,7 @@ from derive.results.made import Provenance
 from derive.results.saving import PointResult
 from numerics.runtime.interface import Setting
 from numerics.simulation.samples import Samples, SimulatedLayer
-from numerics.support.formatting import html_table, listed, shown_number, table
+from numerics.support.formatting import counted, html_table, listed, shown_number, table
 
 if TYPE_CHECKING:
     import pandas
@@ -135,7 +135,7 @@ class Simulation(PointResult, Samples):
 
     @property
     def _sampled(self) -> str:
-        return f"size {self.size}, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        return f"size {self.size}, {counted(self.seeds, 'seed')}"
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = []
@@ -143,12 +143,12 @@ class Simulation(PointResult, Samples):
             where = f" of layer {layer.label}" if layer.label else ""
             for what, place in (("largest", -1), ("smallest", 0)):
                 draws = np.array([e[place] for e in layer.eigenvalues])
-                rows.append((f"{what} eigenvalue{where}", shown_number(draws.mean(), _stderr(draws))))
+                rows.append((f"{what} eigenvalue{where}", shown_number(draws.mean(), standard_error(draws))))
         for name, values in self.observables.items():
             if values.ndim == 2 and values.size:
                 last = values[:, -1]
                 when = f" at {values.shape[1] - 1}" if values.shape[1] > 1 else ""
-                rows.append((f"{name}{when}", shown_number(last.mean(), _stderr(last))))
+                rows.append((f"{name}{when}", shown_number(last.mean(), standard_error(last))))
         return rows
 
     def __str__(self) -> str:
@@ -162,7 +162,8 @@ class Simulation(PointResult, Samples):
         return html_table(self.title, self._rows(), self.trouble)
 
 
-def _stderr(draws: np.ndarray) -> float | None:
+def standard_error(draws: np.ndarray) -> float | None:
+    """Return the standard error of the mean of the seeds; None of a single one."""
     return float(draws.std(ddof=1) / np.sqrt(len(draws))) if len(draws) > 1 else None
 
 

@@ -171,12 +171,10 @@ def verdict_of(one: FittedSpectrum) -> str:
         words = "neither noise, nor a gradient step with many outputs, nor a power law"
     else:
         noise = "noise" if one.verdict == FITS else "nearly noise"
-        counted = [
-            f"{number} outlier{'s' if number > 1 else ''} {side}"
-            for number, side in ((above, "above"), (below, "below"))
-            if number
+        beyond = [
+            f"{counted(number, 'outlier')} {side}" for number, side in ((above, "above"), (below, "below")) if number
         ]
-        words = f"{noise}, and {' and '.join(counted)} the bulk" if counted else f"{noise}, no outlier"
+        words = f"{noise}, and {' and '.join(beyond)} the bulk" if beyond else f"{noise}, no outlier"
     places = [
         f"{shown_number(side.ratio, side.error)} of {side.size} {name}"
         for side, name in ((one.vectors[0].left, "rows"), (one.vectors[0].right, "columns"))

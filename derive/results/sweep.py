@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from derive.errors import ParameterError
 from derive.results.comparison import Comparison
 from derive.results.made import Provenance
 from derive.results.saving import Saved
-from derive.results.simulation import Simulation
+from derive.results.simulation import Simulation, standard_error
 from derive.results.solution import Solution
 from numerics.solution import Layer
-from numerics.support.formatting import counted, html_table, listed, shown_number
+from numerics.support.formatting import counted, html_table, listed, shown_cell
 
 if TYPE_CHECKING:
     import pandas
@@ -67,7 +68,7 @@ class Sweep(Saved):
     @property
     def missing(self) -> int:
         """At how many points there is nothing."""
-        return sum(has_nothing(point) for point in self.points)
+        return sum(point.failed for point in self.points)
 
     def at(self, **values: Any) -> Any:
         """The result at the values of all axes."""
@@ -116,7 +117,7 @@ class Sweep(Saved):
         name = self._default_quantity(rows) if quantity is None else quantity
         if name is not None and " at " in name:
             for row, point in zip(rows, self.points, strict=True):
-                row |= {} if has_nothing(point) else _at_time(point, name)
+                row |= {} if point.failed else _at_time(point, name)
         shape = tuple(len(values) for values in self.axes.values())
 
         def shaped(tail: str = "") -> np.ndarray | None:
@@ -172,11 +173,11 @@ class Sweep(Saved):
             errors = {f"{name}_error" for name in names}
             shown = [name for name in names if name not in parameters | errors and not name.startswith(_HIDDEN)]
         cells = [
-            [_cell(row[name]) for name in self.axes]
+            [shown_cell(row[name]) for name in self.axes]
             + (
                 ["diverged", *[""] * (len(shown) - 1)]
-                if has_nothing(point)
-                else [_cell(row.get(name), row.get(f"{name}_error")) for name in shown]
+                if point.failed
+                else [shown_cell(row.get(name), row.get(f"{name}_error")) for name in shown]
             )
             for point, row in zip(self.points, rows, strict=True)
         ]
@@ -204,38 +205,26 @@ _HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
 """Columns that a table for people leaves out, as their names begin."""
 
 
-def has_nothing(point: Any) -> bool:
-    """Whether a point has no numbers: it diverged, in theory or in simulation."""
-    parts = (point.theory, point.simulation) if isinstance(point, Comparison) else (point,)
-    return any(part.failed for part in parts)
-
-
-def _cell(value: Any, error: float | None = None) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return shown_number(value, error) if isinstance(value, (int, float)) else str(value)
-
-
 def row_of(point: Any) -> dict[str, Any]:
     """One point as single numbers: of a solution parameters, observables at the last time, edges and all outliers of
     each layer; of a simulation means and errors; of a comparison how well both agree."""
     row: dict[str, Any] = point.parameters
-    if has_nothing(point):
+    if point.failed:
         return {**row, "trouble": point.trouble[0]}
-    if isinstance(point, Comparison):
-        row |= _compared(point, row)
-    elif isinstance(point, Simulation):
-        row |= _sampled(point, row)
-    else:
-        row |= _solved(point, row)
+    row |= _numbers(point, row)
     if point.trouble:
         row["trouble"] = "; ".join(point.trouble)
     return row
 
 
-def _solved(point: Solution, row: Mapping[str, Any]) -> dict[str, Any]:
+@singledispatch
+def _numbers(point: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the single numbers of a result in columns that `row` does not have."""
+    raise TypeError(f"a {type(point).__name__} is not a point of a sweep")
+
+
+@_numbers.register
+def _(point: Solution, row: Mapping[str, Any]) -> dict[str, Any]:
     from derive.results.frames import columns_of
 
     found: dict[str, Any] = {}
@@ -248,16 +237,14 @@ def _solved(point: Solution, row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _sampled(point: Simulation, row: Mapping[str, Any]) -> dict[str, Any]:
+@_numbers.register
+def _(point: Simulation, row: Mapping[str, Any]) -> dict[str, Any]:
     from derive.results.frames import columns_of
 
     found: dict[str, Any] = {"size": point.size, "seeds": point.seeds}
 
     def add(name: str, draws: np.ndarray) -> None:
-        column = _free(name, row)
-        found[column] = float(draws.mean())
-        if len(draws) > 1:
-            found[f"{column}_error"] = float(draws.std(ddof=1) / np.sqrt(len(draws)))
+        found.update(_mean_and_error(_free(name, row), draws))
 
     for name, values in point.observables.items():
         columns = [columns_of(name, one) for one in values]
@@ -271,7 +258,8 @@ def _sampled(point: Simulation, row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value == value}
 
 
-def _compared(point: Comparison, row: Mapping[str, Any]) -> dict[str, Any]:
+@_numbers.register
+def _(point: Comparison, row: Mapping[str, Any]) -> dict[str, Any]:
     judged = [one for one in point.rows if one.difference is not None]
     worst = max(judged, key=lambda one: abs(one.difference or 0.0), default=None)
     found: dict[str, Any] = {"size": point.simulation.size, "seeds": point.simulation.seeds, "agrees": point.agrees}
@@ -283,25 +271,40 @@ def _compared(point: Comparison, row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def _mean_and_error(column: str, draws: np.ndarray) -> dict[str, float]:
+    error = standard_error(draws)
+    return {column: float(draws.mean()), **({} if error is None else {f"{column}_error": error})}
+
+
+@singledispatch
 def _at_time(point: Any, quantity: str) -> dict[str, float]:
-    """An observable at a time, as "test_loss at 5"; of a simulation its mean and standard error."""
+    """Return an observable at a time with its error, as "test_loss at 5"; of a comparison nothing."""
+    return {}
+
+
+@_at_time.register
+def _(point: Solution, quantity: str) -> dict[str, float]:
+    found = {quantity: _entry(point.observables, quantity), f"{quantity}_error": _entry(point.errors or {}, quantity)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@_at_time.register
+def _(point: Simulation, quantity: str) -> dict[str, float]:
+    seeds = ({name: values[k] for name, values in point.observables.items()} for k in range(point.seeds))
+    draws = [_entry(observables, quantity) for observables in seeds]
+    return {} if None in draws else _mean_and_error(quantity, np.array(draws))
+
+
+def _entry(observables: Mapping[str, np.ndarray], quantity: str) -> float | None:
+    """Return an entry of an observable at a time, as "test_loss at 5"; None if there is none."""
     from derive.results.frames import columns_of
 
     name, _, time = quantity.rpartition(" at ")
     base = name.split("[")[0]
-    if isinstance(point, Comparison) or not time.isdigit() or base not in point.observables:
-        return {}
-    seeds = point.observables[base] if isinstance(point, Simulation) else point.observables[base][None]
-    columns = [columns_of(base, one).get(name, np.zeros(0)) for one in seeds]
-    if int(time) >= len(columns[0]):
-        return {}
-    draws = np.array([one[int(time)] for one in columns])
-    found = {quantity: float(draws.mean())}
-    if len(draws) > 1:
-        found[f"{quantity}_error"] = float(draws.std(ddof=1) / np.sqrt(len(draws)))
-    elif isinstance(point, Solution) and point.errors is not None:
-        found[f"{quantity}_error"] = float(columns_of(base, point.errors[base])[name][int(time)])
-    return found
+    if not time.isdigit() or base not in observables:
+        return None
+    series = columns_of(base, observables[base]).get(name, np.zeros(0))
+    return float(series[int(time)]) if int(time) < len(series) else None
 
 
 def _free(name: str, row: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import sympy as sp
 
 from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
-from derive.algebra.sites import SiteValue
+from derive.algebra.sites import site_values
 from derive.equations.axes import broadcast_labels
 from derive.equations.field_rules import Applied, FieldRules
 from derive.equations.history import History, check_sizes_of_updates, write_out
@@ -57,7 +57,7 @@ def expand_declaration(model: Model) -> System:
     fields = tuple(rules.rules.values())
     spectral = [f for probe in (*probes, *traces) for f in probe.fields]
     valued = [v for f in (*fields, *spectral) for v in _rule_values(f)]
-    valued += [v.field.value for v in valued if isinstance(v.field, SiteValue)]
+    valued += [site.value for site in site_values(valued)]
     used = {v.field for v in valued} | {
         v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
@@ -80,7 +80,7 @@ def expand_declaration(model: Model) -> System:
         )
 
     expanded = system(_by_moments)
-    on_diagonals = {v.field.value.field for v in valued if isinstance(v.field, SiteValue)}
+    on_diagonals = {site.value.field for site in site_values(valued)}
     if not expanded.linear or any(isinstance(x, Drawn) for x in _ancestors(on_diagonals, fields)):
         expanded = system(_by_law)
     with wording(lambda: as_declared(model, expanded.fields)):

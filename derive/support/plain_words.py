@@ -40,8 +40,14 @@ def _call(match: re.Match[str]) -> tuple[str, int]:
     return f"{owner if name in _METHODS and owner else name}(...)", int(bool(owner))
 
 
-def _many(count: int) -> str:
-    return f"{count} argument{'s' if count != 1 else ''}"
+def shown_value(value: float | str) -> str:
+    """Return the value of a parameter or a choice, with twelve digits."""
+    return value if isinstance(value, str) else f"{value:.12g}"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, in the plural unless it is one."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def _listed(names: str) -> str:
@@ -52,7 +58,7 @@ def _too_many(match: re.Match[str]) -> str:
     call, hidden = _call(match)
     most, given = int(match["most"]) - hidden, int(match["given"]) - hidden
     takes = "none without its name" if most == 0 else f"{most}{'' if most == 1 else ' at most'}"
-    return f"{call} is given {_many(given)}, where it takes {takes}"
+    return f"{call} is given {counted(given, 'argument')}, where it takes {takes}"
 
 
 _CALL = r"(?:(?P<owner>\w+)\.)?(?P<name>[\w<>]+)\(\) "

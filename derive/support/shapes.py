@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import types
 import typing
+from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar, overload
 
 T = TypeVar("T")
@@ -17,7 +18,7 @@ def fits(value: Any, hint: Any) -> bool: ...
 def fits(value: Any, hint: Any) -> bool:
     """Return whether a value of plain data, arrays and records is of a type, entry by entry.
 
-    True and False are no numbers, and a whole number is a float as well.
+    True and False are no numbers, and a whole number is a float as well. Numbers of NumPy are Real or Integral.
 
     >>> fits([1, 2], list[int]), fits({"a": True}, dict[str, int]), fits(None, str | None)
     (True, False, True)
@@ -31,8 +32,8 @@ def fits(value: Any, hint: Any) -> bool:
         return any(fits(value, one) for one in inner)
     if hint is None or hint is type(None):
         return value is None
-    if hint in (int, float):
-        return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
+    if hint in (int, float, Integral, Real):
+        return isinstance(value, (int, float) if hint is float else hint) and not isinstance(value, bool)
     if origin is tuple and isinstance(value, tuple):
         if inner[-1:] == (Ellipsis,):
             return all(fits(part, inner[0]) for part in value)
@@ -47,3 +48,8 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is None and isinstance(hint, type):
         return isinstance(value, hint)
     return origin is not tuple
+
+
+def texts(names: Any) -> tuple[Any, ...]:
+    """Return one text or several as a tuple; an empty one of None."""
+    return (names,) if isinstance(names, str) else tuple(names or ())

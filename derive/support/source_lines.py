@@ -90,7 +90,7 @@ def _equation(tree: ast.Module, here: tuple[int, int, int, int]) -> str:
     around = [
         node
         for node in nodes_around(tree, here[0])
-        if isinstance(node, ast.Call) and _called(node) == "Eq" and node.args and _contains(node, here)
+        if isinstance(node, ast.Call) and called_name(node) == "Eq" and node.args and _contains(node, here)
     ]
     if not around:
         return ""
@@ -152,8 +152,10 @@ def declaring_frame() -> FrameType | None:
     return None
 
 
-def _called(node: ast.Call) -> str:
-    return str(getattr(node.func, "id", getattr(node.func, "attr", "")))
+def called_name(node: ast.AST) -> str:
+    """Return the name of the function that an expression calls; "" if it is no call of a name or an attribute."""
+    function = getattr(node, "func", None)
+    return str(getattr(function, "id", getattr(function, "attr", "")))
 
 
 def _contains(node: ast.expr, here: tuple[int, int, int, int]) -> bool:

@@ -12,7 +12,6 @@ import numpy as np
 from derive.errors import DeriveError
 from numerics.bench.tools import BenchRow, Timing, built, time_in_turns
 from numerics.runtime import sizes
-from numerics.runtime.samples import SampledPass
 from numerics.solver import Solver, solve
 
 SETTING, STEPS = "wide_network", (5, 10)
@@ -23,7 +22,6 @@ SITES = (500, 8000)
 def light_passes(references: Path | None) -> Iterator[BenchRow]:
     """Size of a sampled pass from which on optimising its program pays, beside the one that is assumed."""
     solver = built(SETTING)
-    assert isinstance(solver.training, SampledPass), "its laws have no exact averages"
     for steps in STEPS:
         values = _values(solver, {"T": steps})
         quick, thorough = (_timed(solver, values, light) for light in (np.inf, 0.0))
@@ -31,7 +29,7 @@ def light_passes(references: Path | None) -> Iterator[BenchRow]:
         slower = _slope(quick) - _slope(thorough)
         if saved <= 0 or slower <= 0:
             raise DeriveError("one of the two programs is better at every size; LIGHT has no meaning on this machine")
-        per_site = solver.times(values) * solver.training.footprint(solver.point(values))
+        per_site = solver.times(values) * solver.sampled_pass.footprint(solver.point(values))
         yield BenchRow(
             f"size from which on optimising pays, {SETTING} T={steps}",
             per_site * saved / slower / sizes.LIGHT,

@@ -69,11 +69,10 @@ class IdentityPlus:
         return IdentityPlus(self.size, self.scale, turned)
 
     def __add__(self, other: Any) -> IdentityPlus:
-        if isinstance(other, IdentityPlus):
-            return IdentityPlus(self.size, self.scale + other.scale, self.rest + other.rest)
         if np.shape(other)[-2:] != self.shape:
             raise TypeError("a number is added to each entry")
-        return IdentityPlus(self.size, self.scale, self.rest + other)
+        other = IdentityPlus.of(other)
+        return IdentityPlus(self.size, self.scale + other.scale, self.rest + other.rest)
 
     __radd__ = __add__
 

@@ -74,14 +74,14 @@ class Certifier:
         self.checks[matrix.label] = tuple(found)
 
     @cached_property
-    def expected(self) -> ExpectedMoments | str:
-        """What the declared equations say, or why they say nothing."""
+    def expected(self) -> ExpectedMoments:
+        """What the declared equations say."""
         names = [key.of for key in self.trained.order if key.kind == "C"]
         pairs = tuple((first, second) for first, second in names) if self.trained.errors is None else ()
         try:
             return expected_at(self.solver.simulation, self.solver.point(self.values, checked=True), self.steps, pairs)
         except (NotWritten, DeriveError) as error:
-            return str(error)
+            return ExpectedMoments({}, {}, {}, {}, str(error))
 
     def certificate(self, labels: Sequence[str]) -> Certificate:
         """All checks, of probed matrices in this order; of one that is the same as another once."""
@@ -93,7 +93,7 @@ class Certifier:
 
 
 def check_bulk(
-    declared: ExpectedMoments | str,
+    declared: ExpectedMoments,
     label: str,
     law: SpectralLaw,
     moments: Sequence[float],
@@ -102,7 +102,7 @@ def check_bulk(
     """Whether the law of the bulk has mass one and the moments of the declared matrix, by integration of its density
     and from its resolvent."""
     watch = Stopwatch()
-    expected, note = ([1.0], declared) if isinstance(declared, str) else (declared.moments[label], "")
+    expected, note = declared.moments.get(label, [1.0]), declared.unknown or ""
     count = len(expected)
     unit = max([*(abs(end) for pair in law.edges for end in pair), *(abs(at) for at, _ in law.atoms)], default=1.0)
     allowed = MOMENT * np.maximum(max(unit, ZERO) ** np.arange(count), np.abs(expected))
@@ -123,13 +123,13 @@ def check_bulk(
 
 @in_float64
 def check_spikes(
-    declared: ExpectedMoments | str, problem: SpikedProblem, label: str, outliers: Sequence[float]
+    declared: ExpectedMoments, problem: SpikedProblem, label: str, outliers: Sequence[float]
 ) -> list[CertificateCheck]:
     """Whether A(z) knows the matrix along its spikes: the first two moments of H^T (z - M)^-1 H, the resolvent between
     them, against the matrix applied to them. Nothing where they are not all known, as after many steps."""
     watch = Stopwatch()
     side = next((side for side in problem.probe.sides if side.name == "right"), None)
-    along = None if isinstance(declared, str) else declared.spikes.get(label)
+    along = declared.spikes.get(label)
     if side is None or along is None or problem.probe.sites is not None:
         return []
     weight = along.weight
@@ -164,15 +164,15 @@ def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.
     return z * float(np.trace(seen @ np.linalg.solve(matrix, driven))), float(np.trace(gram))
 
 
-def check_training(declared: ExpectedMoments | str, solver: Solver, trained: Trained) -> CertificateCheck:
+def check_training(declared: ExpectedMoments, solver: Solver, trained: Trained) -> CertificateCheck:
     """Whether observables at the first times, or correlations where there are none, are those of the declared
     equations."""
     watch = Stopwatch()
     unchecked = partial(
         CertificateCheck, "training", "", "observables at the first times", None, None, 0.0, "not checked"
     )
-    if isinstance(declared, str):
-        return unchecked(declared, watch.seconds)
+    if declared.unknown is not None:
+        return unchecked(declared.unknown, watch.seconds)
     share = EXACT if solver.training.training.closure == "exact" else BY_QUADRATURE
     pairs = _observed(declared, trained, share) or _correlated(declared, trained, share)
     if not pairs:

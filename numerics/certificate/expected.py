@@ -37,12 +37,13 @@ class AlongSpikes(NamedTuple):
 
 class ExpectedMoments(NamedTuple):
     """Results of the declared equations as numbers: moments of each bulk, moments along spikes, observables at the
-    first times, and initial correlations."""
+    first times, and initial correlations; `unknown` says why there are none."""
 
     moments: dict[str, list[float]]
     spikes: dict[str, AlongSpikes]
     observables: dict[str, list[list[float]]]
     correlations: dict[tuple[str, str], list[list[float]]]
+    unknown: str | None = None
 
 
 def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> ExpectedMoments:

@@ -34,7 +34,9 @@ class RecordedNumber:
 
     __slots__ = ("function", "parts", "tape", "value")
 
-    def __init__(self, tape: Tape, value: Any, function: Callable[..., Any] | None, parts: tuple[Any, ...]) -> None:
+    def __init__(
+        self, tape: Tape, value: Any, function: Callable[..., Any] | None, parts: tuple[RecordedNumber, ...]
+    ) -> None:
         self.tape, self.value, self.function, self.parts = tape, value, function, parts
 
     def _with(self, function: Callable[..., Any], *parts: Any) -> Any:
@@ -108,42 +110,46 @@ class Tape:
 
     def __init__(self) -> None:
         self.known: dict[tuple[Any, ...], RecordedNumber] = {}
-        self.conditions: dict[tuple[Any, ...], tuple[Callable[..., Any], tuple[Any, ...], bool]] = {}
+        self.constants: dict[str, RecordedNumber] = {}
+        self.conditions: dict[tuple[Any, ...], tuple[Callable[..., Any], tuple[RecordedNumber, ...], bool]] = {}
         self.order: list[RecordedNumber] = []
 
     def parameter(self, value: Any) -> RecordedNumber:
         """Return a number that may differ on replay."""
         return RecordedNumber(self, value, None, ())
 
+    def number(self, part: Any) -> RecordedNumber:
+        """Return a recorded number itself, and a plain one as a constant, by its text: 1, 1.0 and -0.0 are three."""
+        if isinstance(part, RecordedNumber):
+            return part
+        key = repr(part)
+        if key not in self.constants:
+            self.constants[key] = RecordedNumber(self, part, None, ())
+        return self.constants[key]
+
     def call(self, function: Callable[..., Any], *parts: Any) -> RecordedNumber:
         """Apply and record a function of numbers, some of them recorded."""
-        key = (function, *map(_identity, parts))
-        number = self.known.get(key)
-        if number is None:
+        numbers = tuple(map(self.number, parts))
+        key = (function, *map(id, numbers))
+        result = self.known.get(key)
+        if result is None:
             if len(self.order) >= MOST_STEPS:
                 raise NotRecorded(f"more than {MOST_STEPS} operations")
-            number = self.known[key] = RecordedNumber(self, function(*map(_value, parts)), function, parts)
-            self.order.append(number)
-        return number
+            value = function(*(number.value for number in numbers))
+            result = self.known[key] = RecordedNumber(self, value, function, numbers)
+            self.order.append(result)
+        return result
 
     def decide(self, test: Callable[..., Any], *parts: Any) -> bool:
         """Return whether a condition holds, and record that it must have the same value on replay."""
-        outcome = bool(test(*map(_value, parts)))
-        self.conditions[(test, *map(_identity, parts))] = (test, parts, outcome)
+        numbers = tuple(map(self.number, parts))
+        outcome = bool(test(*(number.value for number in numbers)))
+        self.conditions[(test, *map(id, numbers))] = (test, numbers, outcome)
         return outcome
 
 
 def _is_plain(part: Any, value: int) -> bool:
     return isinstance(part, (float, int)) and part == value
-
-
-def _identity(part: Any) -> Any:
-    """Return a key that distinguishes 1, 1.0 and -0.0."""
-    return id(part) if isinstance(part, RecordedNumber) else repr(part)
-
-
-def _value(part: Any) -> Any:
-    return part.value if isinstance(part, RecordedNumber) else part
 
 
 def _second(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -157,35 +163,24 @@ class Recording:
     """The part of a tape between parameters and results, as a function of the parameters."""
 
     def __init__(self, tape: Tape, parameters: Sequence[RecordedNumber], results: Sequence[Any]) -> None:
-        self.constants: list[Any] = []
-        self.places: dict[int, int] = {id(one): place for place, one in enumerate(parameters)}
-        conditions = list(tape.conditions.values())
-        asked = [part for _, parts, _ in conditions for part in parts]
-        needed = {id(part) for part in (*results, *asked) if isinstance(part, RecordedNumber)}
+        asked = list(tape.conditions.values())
+        given = list(map(tape.number, results))
+        needed = {id(one) for one in (*given, *(part for _, parts, _ in asked for part in parts))}
         for one in reversed(tape.order):
             if id(one) in needed:
-                needed.update(id(part) for part in one.parts if isinstance(part, RecordedNumber))
+                needed.update(map(id, one.parts))
         kept = [one for one in tape.order if id(one) in needed]
-        constant = [part for one in kept for part in one.parts] + [*results, *asked]
-        fixed: dict[str, int] = {}
-        for part in constant:
-            if not isinstance(part, RecordedNumber) and repr(part) not in fixed:
-                fixed[repr(part)] = len(parameters) + len(self.constants)
-                self.constants.append(part)
-        self.fixed = fixed
-        first = len(parameters) + len(self.constants)
-        self.places.update((id(one), first + k) for k, one in enumerate(kept))
+        constants = [one for one in tape.constants.values() if id(one) in needed]
+        self.constants = [one.value for one in constants]
+        self.places = {id(one): place for place, one in enumerate((*parameters, *constants, *kept))}
         self.steps = [self._step(one.function, one.parts) for one in kept if one.function is not None]
-        self.conditions = [(*self._step(test, parts), outcome) for test, parts, outcome in conditions]
-        self.results = [self._place(one) for one in results]
+        self.conditions = [(*self._step(test, parts), outcome) for test, parts, outcome in asked]
+        self.results = [self.places[id(one)] for one in given]
 
-    def _place(self, part: Any) -> int:
-        return self.places[id(part)] if isinstance(part, RecordedNumber) else self.fixed[repr(part)]
-
-    def _step(self, function: Callable[..., Any], parts: tuple[Any, ...]) -> Step:
+    def _step(self, function: Callable[..., Any], parts: tuple[RecordedNumber, ...]) -> Step:
         if len(parts) > 2:
             raise NotRecorded("a function of more than two numbers")
-        places = [self._place(part) for part in parts]
+        places = [self.places[id(part)] for part in parts]
         return (function, *places) if len(parts) == 2 else (_second(function), *places, *places)  # type: ignore[return-value]
 
     def __call__(self, parameters: Sequence[Any]) -> list[Any] | None:
@@ -216,7 +211,7 @@ def table(numbers: Any) -> np.ndarray:
 
 def as_number(value: Any) -> Any:
     """Return the only entry of an array, as a float unless it is recorded."""
-    if not isinstance(value, (RecordedNumber, float, int)):
+    if not is_number(value):
         value = np.asarray(value).item()
     return value if isinstance(value, RecordedNumber) else float(value)
 

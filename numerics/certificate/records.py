@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from time import perf_counter
 from typing import Any, Literal
 
+from numerics.support.formatting import counted
+
 Status = Literal["passed", "failed", "not checked"]
 
 
@@ -83,7 +85,7 @@ class Certificate:
         parts = [f"{count} {_TOLD[status]}" for status, count in counts.items() if count]
         passed = counts["passed"]
         if passed:
-            parts[0] = f"{passed} check{'s' if passed > 1 else ''} passed"
+            parts[0] = f"{counted(passed, 'check')} passed"
         return ", ".join(parts) or "nothing to check"
 
     def rows(self) -> list[tuple[str, str, str, str]]:

@@ -158,17 +158,13 @@ class _RateQuestion:
             )
         return steps
 
-    def _within(self, solution: Prediction | NumericalError) -> bool:
+    def _within(self, solution: Prediction) -> bool:
         """Whether the loss stays within GROWTH times its initial value."""
-        if isinstance(solution, NumericalError):
-            return False
         series = np.asarray(solution.observables[self.loss])
         return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
 
-    def _bounded(self, solution: Prediction | NumericalError, steps: int) -> bool:
+    def _bounded(self, solution: Prediction, steps: int) -> bool:
         """Whether late increments of the loss shrink."""
-        if isinstance(solution, NumericalError):
-            return False
         errors = (solution.errors or {}).get(self.loss)
         noise = 0.0 if errors is None else 3 * float(np.max(errors))
         return late_growth(np.asarray(solution.observables[self.loss])[: steps + 1], noise) <= 0
@@ -194,11 +190,8 @@ class _RateQuestion:
             top = math.inf if path is None else max(path[:-1])
             return float(solution.inputs[self.rate] * top / unit)
 
-        def below(solution: Prediction | NumericalError) -> bool:
-            return isinstance(solution, Prediction) and sharpest(solution) <= OVERSHOOT
-
         follow = partial(solve_many, self.solver, layers=(layer,), path=True)
-        limit = _limit(follow, self.values, self.rate, below, tolerance)
+        limit = _limit(follow, self.values, self.rate, lambda solution: sharpest(solution) <= OVERSHOOT, tolerance)
         small, near = follow([{**self.values, self.rate: share * limit} for share in (1e-6, 1 - tolerance)])
         at_start = None
         if isinstance(small, Prediction) and small.layers[0].largest_path is not None:
@@ -345,18 +338,18 @@ def _limit(
     solve_all: Callable[[list[dict[str, Any]]], Iterator[Prediction | NumericalError]],
     values: dict[str, Any],
     rate: str,
-    holds: Callable[[Prediction | NumericalError], bool],
+    holds: Callable[[Prediction], bool],
     tolerance: float,
     spread: float = 64.0,
 ) -> float:
-    """Return the rate at which `holds` first fails on a geometric grid, refined to the tolerance.
+    """Return the rate at which a solution or `holds` first fails on a geometric grid, refined to the tolerance.
 
     The grid extends a factor `spread` to either side of the given rate and moves if it has to.
     """
 
     def first_failure(rates: np.ndarray) -> int:
         for k, solution in enumerate(solve_all([{**values, rate: float(x)} for x in rates])):
-            if not holds(solution):
+            if isinstance(solution, NumericalError) or not holds(solution):
                 return k
         return len(rates)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -109,7 +108,7 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
     *first, (_, along) = data.axes.items()
     places = _places(along)
     members: list[Any] = list(first[0][1]) if first else [None]
-    numbers = all(isinstance(member, (int, float)) for member in members)
+    numbers = _are_numbers(members)
     scaled = numbers and len(members) > MOST_NAMED
     colours: Any = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(members))) if first else [BLUE]
     if scaled:
@@ -194,15 +193,19 @@ def _borders(places: np.ndarray) -> np.ndarray:
     return np.array([2 * places[0] - middles[0], *middles, 2 * places[-1] - middles[-1]])
 
 
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)
+
+
 def _places(values: Sequence[Any]) -> np.ndarray:
     """Return axis positions of values: numbers as they are, words by index."""
-    if all(isinstance(value, (int, float)) for value in values):
+    if _are_numbers(values):
         return np.array(values, float)
     return np.arange(len(values), dtype=float)
 
 
 def _ticks(axis: Any, values: Sequence[Any]) -> None:
-    if not all(isinstance(value, (int, float)) for value in values):
+    if not _are_numbers(values):
         axis.set_ticks(range(len(values)), [str(value) for value in values])
 
 
@@ -212,6 +215,6 @@ def _word(value: Any) -> str:
 
 def column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray | None:
     """Return a column of numbers; None if no row has it."""
-    if not any(isinstance(row.get(name), (int, float)) for row in rows):
-        return None
-    return np.array([x if isinstance(x := row.get(name), (int, float)) else math.nan for row in rows], float)
+    values = [row.get(name) for row in rows]
+    numbers = [value if _are_numbers([value]) else None for value in values]
+    return None if numbers.count(None) == len(rows) else np.array(numbers, float)

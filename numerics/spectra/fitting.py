@@ -20,6 +20,7 @@ import numpy as np
 from numerics.spectra.extensive_law import ExtensiveFit
 from numerics.spectra.localisation import MOST_VECTORS, TopVectors, leading_vectors, overlap_of_spike, participation
 from numerics.spectra.tails import LEAST_COUNT, PowerTail, fit_tail
+from numerics.support.formatting import shown_number, some, table
 from numerics.support.threads import threads_for
 
 SMALLEST_SIDE = 20
@@ -45,6 +46,14 @@ FITS, NEARLY, NOT = "Marchenko-Pastur", "near Marchenko-Pastur", "not Marchenko-
 EXTENSIVE = "extensive step"
 STANDARD, SPATIAL_FIRST, MATRIX = "C_out x C_in x k1 x k2", "k1 x k2 x C_in x C_out", "matrix"
 LAYOUTS = {"auto": None, "oihw": STANDARD, "hwio": SPATIAL_FIRST}
+
+
+class NoSpectrum(Exception):
+    """Raised where an array has no bulk to fit; `damaged` where it should have one."""
+
+    def __init__(self, why: str, damaged: bool = False) -> None:
+        super().__init__(why)
+        self.damaged = damaged
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ class Fit:
     distance: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FittedSpectrum:
     """Bulk, edges and outliers of a matrix; edges and scales are those of infinite size."""
 
@@ -110,6 +119,21 @@ class FittedSpectrum:
     """A power law fitted to the largest eigenvalues; None where they are too few."""
     extensive: ExtensiveFit | None = None
     """The fitted law of a step with extensively many outputs, where Marchenko-Pastur does not suffice."""
+
+    def __repr__(self) -> str:
+        low, high = self.singular_edges
+        above = [shown_number(one.singular_value, one.error) for one in self.outliers if one.side == "above"]
+        below = [shown_number(one.singular_value) for one in self.outliers if one.side == "below"]
+        rows = [
+            ("matrix", f"{self.rows} x {self.columns}"),
+            ("bulk", self.picture),
+            ("scale", shown_number(self.scale)),
+            ("edges", f"{shown_number(low)} to {shown_number(high)}, singular values of W / sqrt(columns)"),
+            ("outliers above", some(above) or "none"),
+            ("outliers below", some(below) or "none"),
+            ("KS distance", f"{self.distance:.2g}, noise has at most {self.distance_allowed:.2g}"),
+        ]
+        return "\n".join([f"FittedSpectrum of {self.name}", *table(rows)])
 
     @property
     def picture(self) -> str:
@@ -154,8 +178,8 @@ class FittedSpectrum:
 # From an array to a matrix
 
 
-def layout_of(shape: tuple[int, ...], wanted: str = "auto") -> tuple[str, int, int] | str:
-    """Return (layout, rows, columns) of an array read as a matrix, or a sentence where it cannot be."""
+def layout_of(shape: tuple[int, ...], wanted: str = "auto") -> str:
+    """Return how an array is read as a matrix; raise NoSpectrum where it cannot be, or is too small."""
     if len(shape) == 2:
         layout, rows, columns = MATRIX, *shape
     elif len(shape) == 4:
@@ -168,10 +192,10 @@ def layout_of(shape: tuple[int, ...], wanted: str = "auto") -> tuple[str, int, i
             rows, columns = shape[0] * shape[3], shape[1] * shape[2]
     else:
         axes = {0: "a single number", 1: "one axis"}.get(len(shape), f"{len(shape)} axes")
-        return f"{axes}: neither a matrix nor a two-dimensional convolution kernel"
+        raise NoSpectrum(f"{axes}: neither a matrix nor a two-dimensional convolution kernel")
     if min(rows, columns) < SMALLEST_SIDE:
-        return f"{rows} x {columns} is too small for a bulk; both sides need {SMALLEST_SIDE}"
-    return layout, rows, columns
+        raise NoSpectrum(f"{rows} x {columns} is too small for a bulk; both sides need {SMALLEST_SIDE}")
+    return layout
 
 
 def unfold(array: np.ndarray, layout: str) -> np.ndarray:
@@ -421,26 +445,27 @@ def spike_at(singular: float, longer: int, shorter: int) -> tuple[float, float] 
 # One matrix
 
 
-def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1e-3) -> FittedSpectrum | str:
-    """Return the fitted spectrum of one array, or a sentence where there is none, or no bulk to fit."""
+def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1e-3) -> FittedSpectrum:
+    """Return the fitted spectrum of one array; raise NoSpectrum where there is none, or no bulk to fit."""
     read_as = layout_of(array.shape, layout)
-    if isinstance(read_as, str):
-        return read_as
-    matrix = unfold(array, read_as[0])
+    matrix = unfold(array, read_as)
     finite = np.isfinite(matrix)
     if not finite.all():
-        return f"{int((~finite).sum())} entries are NaN or infinite: the training diverged or the file is damaged"
+        raise NoSpectrum(
+            f"{int((~finite).sum())} entries are NaN or infinite: the training diverged or the file is damaged",
+            damaged=True,
+        )
     largest = max(float(matrix.max()), -float(matrix.min()))
     if largest == 0.0:
-        return "all entries are zero"
+        raise NoSpectrum("all entries are zero")
     if not 1e-140 < largest < 1e140:
-        return f"entries as large as {largest:.1g} cannot be squared in double precision"
+        raise NoSpectrum(f"entries as large as {largest:.1g} cannot be squared in double precision")
     live_rows, live_columns = matrix.any(axis=1), matrix.any(axis=0)
     left_out = int((~live_rows).sum() + (~live_columns).sum())
     if left_out:
         matrix = matrix[live_rows][:, live_columns]
         if min(matrix.shape) < SMALLEST_SIDE:
-            return (
+            raise NoSpectrum(
                 f"without its zero rows and columns it is {matrix.shape[0]} x {matrix.shape[1]}: too small for a bulk"
             )
     try:
@@ -448,14 +473,14 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
             gram = gram_of(matrix)
             squares = squared_singular_values(matrix, gram)
     except MemoryError:
-        return "too large for the memory of this machine"
+        raise NoSpectrum("too large for the memory of this machine") from None
     except np.linalg.LinAlgError:
-        return "its singular values did not converge"
+        raise NoSpectrum("its singular values did not converge") from None
     rank = int((squares > 1e-13 * squares[0]).sum())
     if rank <= len(squares) // 2 + 1:
-        return f"rank {rank} of {len(squares)}: there is no bulk to fit"
+        raise NoSpectrum(f"rank {rank} of {len(squares)}: there is no bulk to fit")
     entries = float(matrix.std(dtype=np.float64)), largest
-    one = _spectrum(name, array.shape, read_as[0], matrix.shape, left_out, squares, entries, level)
+    one = _spectrum(name, array.shape, read_as, matrix.shape, left_out, squares, entries, level)
     return replace(
         one,
         vectors=_top_vectors(one, matrix, gram),

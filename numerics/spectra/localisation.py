@@ -37,11 +37,6 @@ class Participation:
     deviations: float
 
     @property
-    def of_random(self) -> float:
-        """The ratio relative to that of a random direction."""
-        return self.ratio * 3.0 / (self.size + 2)
-
-    @property
     def localised(self) -> bool:
         """Whether a random direction is never this concentrated."""
         return self.deviations > LOCALISED

@@ -1,19 +1,17 @@
 """A trained matrix compared with the bulk and the outliers of a solved theory.
 
-The theory file is the output of `derive solve --json`, or several of these under names. Theory and checkpoint have
-different units, so the matrix is rescaled such that the upper edges of both bulks coincide, and the factor is reported.
+Theory and checkpoint have different units, so the matrix is rescaled such that the upper edges of both bulks coincide,
+and the factor is reported.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from derive.errors import CheckpointError
-from numerics.simulation.compare import THRESHOLD, bulk_intervals
+from numerics.simulation.compare import THRESHOLD
 from numerics.spectra.fitting import NOT, FittedOutlier, FittedSpectrum, spike_at, upper_edge
+from numerics.support.formatting import counted
 
 EDGE_TOLERANCE = 0.02
 """Largest difference of lower edges, relative to the upper edge, for bulks of the same shape."""
@@ -65,62 +63,6 @@ class TheoryComparison:
     pairs: tuple[MatchedOutlier, ...]
     agrees: bool
     verdict: str
-
-
-def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpectrum:
-    """Return the theory in the content of a file, or that of one layer in it."""
-    solved, name = _layer(path, content, layer)
-    edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
-    errors = solved.get("outlier_errors")
-    wrong = f"the theory file {path} is not what derive solve --json prints"
-    if not isinstance(edges, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in edges):
-        raise CheckpointError(f"{wrong}: bulk_edges must be a list of [low, high]")
-    errors = [None] * len(outliers) if errors is None and isinstance(outliers, list) else errors
-    if not isinstance(outliers, list) or not isinstance(errors, list) or len(outliers) != len(errors):
-        raise CheckpointError(
-            f"{wrong}: outliers must be a list of numbers, and outlier_errors null or as many numbers"
-        )
-    if not all(map(_number, [*sum(edges, []), *outliers, *(e for e in errors if e is not None)])):
-        raise CheckpointError(f"{wrong}: edges and outliers must be finite numbers")
-    intervals = bulk_intervals(edges)
-    if not intervals:
-        raise CheckpointError(
-            f"the theory file {path} has no bulk; solve a model that probes a matrix such as W^T W / N"
-        )
-    low, high = intervals[0][0], intervals[-1][1]
-    if low < -1e-9 * high or high <= 0.0:
-        raise CheckpointError(
-            f"the theory file {path} has negative eigenvalues ({low:.6g}), and W^T W has none; solve a model that "
-            "probes a matrix such as W^T W / N"
-        )
-    return ExpectedSpectrum(name, (max(low, 0.0), high), tuple(map(float, outliers)), tuple(errors))
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _layer(path: Path, content: Any, layer: str | None) -> tuple[dict[str, Any], str]:
-    """Return the solution of the requested layer: the only one, or by name or number from 1."""
-    if isinstance(content, dict) and "bulk_edges" in content:
-        if layer is not None:
-            raise CheckpointError(f"the theory file {path} holds one solution and no layers; leave out --layer")
-        return content, str(content.get("setting", path.stem))
-    layers = content.get("layers", content) if isinstance(content, dict) else content
-    if isinstance(layers, list):
-        layers = {str(place): part for place, part in enumerate(layers, start=1)}
-    if isinstance(layers, dict):
-        layers = {name: part for name, part in layers.items() if isinstance(part, dict) and "bulk_edges" in part}
-    if not layers or not isinstance(layers, dict):
-        raise CheckpointError(
-            f"the theory file {path} has no bulk_edges; make it with derive solve SETTING --json > {path.name}"
-        )
-    if layer is None and len(layers) == 1:
-        layer = str(next(iter(layers)))
-    if layer is None or layer not in layers:
-        complaint = f"has no layer {layer!r}" if layer is not None else "holds several layers"
-        raise CheckpointError(f"the theory file {path} {complaint}; choose with --layer one of {', '.join(layers)}")
-    return layers[layer], layer
 
 
 def compare_with_theory(spectrum: FittedSpectrum, theory: ExpectedSpectrum) -> TheoryComparison:
@@ -208,6 +150,6 @@ def _verdict(spectrum: FittedSpectrum, theory: ExpectedSpectrum, pairs: list[Mat
     if not pairs:
         return "theory and matrix agree: neither has an outlier"
     return (
-        f"theory and matrix agree: {len(seen)} of {len(pairs)} outlier{'s' if len(pairs) > 1 else ''} could be "
+        f"theory and matrix agree: {len(seen)} of {counted(len(pairs), 'outlier')} could be "
         f"compared, within {THRESHOLD:.0f} standard deviations"
     )

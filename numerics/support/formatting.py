@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,15 @@ def shown_number(value: float | None, error: float | None = None) -> str:
     if error is not None and math.isfinite(error) and error > NOISE * abs(value):
         return with_error(value, error)
     return "0" if abs(value) < NOISE else f"{value:.{DIGITS}g}"
+
+
+def shown_cell(value: Any, error: float | None = None) -> str:
+    """Return a value of a table as text: a number with its error, yes or no, a text as it is."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return shown_number(value, error) if isinstance(value, (int, float)) else str(value)
 
 
 def with_error(value: float, error: float) -> str:
@@ -64,6 +74,11 @@ def counted(count: int, one: str, several: str = "") -> str:
 
 def listed(names: Iterable[str]) -> str:
     return ", ".join(names)
+
+
+def some(words: Sequence[str], most: int = 5) -> str:
+    """Return the first words of a list, and how many more there are."""
+    return listed(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
 def table(rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -14,7 +14,6 @@ from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.large import ROWS
 from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
-from numerics.runtime.samples import SampledPass
 from numerics.support.precision import in_float64
 from numerics.support.reports import ExpectedMemory
 from numerics.training.ensemble import SMALL
@@ -43,8 +42,7 @@ def expected_memory(
 ) -> ExpectedMemory:
     """What a sampled solution takes at most. labels: of the probed matrices that are wanted, all if None; path: whether
     outliers at every time are, None for those of eigenproblems that are not large."""
-    training, p = solver.training, solver.point(values)
-    assert isinstance(training, SampledPass), "an exact pass draws nothing"
+    training, p = solver.sampled_pass, solver.point(values)
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
     shapes = training.extents(p, steps)
     order = sum(8.0 * math.prod(shape) for shape in shapes.values())

@@ -85,8 +85,7 @@ class Trained:
         solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report, memory: ExpectedMemory | None = None
     ) -> Trained:
         """Means over independent replicates of the sampled forward pass. memory: what it was expected to take."""
-        assert isinstance(solver.training, SampledPass), "an exact pass draws nothing"
-        found = sampled_pass(solver.training, solver.point(values), sampling, tell)
+        found = sampled_pass(solver.sampled_pass, solver.point(values), sampling, tell)
         return Trained(
             found.order,
             found.observables,

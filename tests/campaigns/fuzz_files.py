@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 import derive
-from derive.api.spectra import _solved
+from derive.api.theory_files import read_solutions, theory_of
 from derive.claims.formulas import Reader
 from derive.claims.reading import load_claims
 from derive.errors import CheckpointError, DeriveError
@@ -41,7 +41,6 @@ from derive.support.guarded import digest, with_digest
 from derive.support.places import KeptFiles
 from derive.sweeps.journal import opened, write_merged
 from derive.sweeps.units import read
-from numerics.spectra.theory import theory_of
 
 LONGEST = 10.0
 """Seconds that no reader needs for any of these files."""
@@ -205,7 +204,7 @@ def formats(place: Path) -> list[Format]:
             part_of,
         ),
         Format("a.safetensors", write_safetensors, arrays_of, None),
-        Format("a.json", write_theory, lambda p: theory_of(_solved(p), p), equal, forged_theory),
+        Format("a.json", write_theory, lambda p: theory_of(read_solutions(p), p), equal, forged_theory),
         Format("a.toml", lambda path: path.write_text(CLAIMS), formulas_of, None),
         Format("a.kept", write_kept, kept_again, lambda found, _: found in (None, b"answer")),
     ]

@@ -106,8 +106,9 @@ def test_symmetric_classes_give_one_outlier_each():
 def test_outliers_do_not_depend_on_how_a_ring_is_cut():
     """W W^T / N1 has the same outliers as W^T W / N1."""
     model = model_named("coupled_spikes")
-    W = model.probe.matrix.terms[0][1].factors[1]
-    scale = model.probe.matrix.terms[0][0]
+    ((_, probe),) = model.probes
+    W = probe.matrix.terms[0][1].factors[1]
+    scale = probe.matrix.terms[0][0]
     turned = dataclasses.replace(model, observe=dict(model.observe), probe=spectrum(scale * W @ W.T))
     values = values_of("coupled_spikes", S=4, alpha=0.6)
     assert solve(load_solver(solver_files(turned)), values).outliers == pytest.approx(

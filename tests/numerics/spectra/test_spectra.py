@@ -24,7 +24,7 @@ from derive.inputs.checkpoints import from_bfloat16, load, read_checkpoint
 from derive.support.guarded import with_digest
 from numerics.spectra import fitting as spectra
 from numerics.spectra.extensive import fit_extensive
-from numerics.spectra.fitting import EXTENSIVE, FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, analyse
+from numerics.spectra.fitting import EXTENSIVE, FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, NoSpectrum, analyse
 from numerics.spectra.kinds import by_kind, kind_and_depth
 
 ROOT = Path(__file__).parents[3]
@@ -257,8 +257,15 @@ def test_large_and_small_units_keep_the_shape_and_absurd_ones_get_a_word():
         one = analyse("W", unit * spiked(60, 80, (3.0,), 2))
         assert one.scale == pytest.approx(unit * plain.scale, rel=1e-9)
         assert one.outliers[0].tracy_widom == pytest.approx(plain.outliers[0].tracy_widom, rel=1e-6)
-    assert "cannot be squared" in analyse("W", 1e200 * noise(30, 30, 0))
-    assert analyse("W", np.full((30, 30), -128, dtype=np.int8)).startswith("rank 1")
+    with pytest.raises(NoSpectrum, match="cannot be squared"):
+        analyse("W", 1e200 * noise(30, 30, 0))
+    with pytest.raises(NoSpectrum, match="rank 1"):
+        analyse("W", np.full((30, 30), -128, dtype=np.int8))
+
+
+def test_a_fitted_spectrum_shows_itself_in_a_few_lines():
+    text = repr(analyse("W", spiked(60, 80, (3.0, 4.0), 2)))
+    assert text.startswith("FittedSpectrum of W\n") and "60 x 80" in text and len(text.splitlines()) == 8
 
 
 # Convolution kernels
