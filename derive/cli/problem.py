@@ -22,7 +22,7 @@ else:
 
 
 class AsTyped(_Kind):
-    """A click type that passes a number as typed; the API checks it, for Python too."""
+    """A click type that passes a number as typed; the API validates it, as it does in Python."""
 
     name = "number"
 
@@ -38,7 +38,7 @@ class AsTyped(_Kind):
 
 
 class OneOf(_Kind):
-    """A click type for one of several words, completed here and checked by the API."""
+    """A click type for one of several words, completed here and validated by the API."""
 
     name = "word"
 
@@ -144,7 +144,7 @@ def save_plot_data(figure: Figure, plot: str) -> str:
 
 
 def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], bool]:
-    """Return a model, its values as the verbs take them, and whether they make a grid."""
+    """Return a model, its values as the verbs take them, and whether they form a grid."""
     from derive.api import load
     from derive.inputs.problems import typed_values
 

@@ -1,4 +1,4 @@
-"""The part of `solve`, `simulate` and `compare` on a grid: workers, files and display."""
+"""Common parts of `solve`, `simulate` and `compare` on a grid: workers, files and display."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sweep_options(command: F) -> F:
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags of a command beside the options of its verb."""
+    """The flags of a command that are not options of its verb."""
 
     out: str | None
     plot: str | None
@@ -76,7 +76,7 @@ class Flags:
 
     @property
     def spread(self) -> bool:
-        """Whether even one point is computed by workers, stored in a journal or planned."""
+        """Whether even a single point is computed by workers, stored in a journal or planned."""
         return self.dry_run or any(x is not None for x in (self.jobs, self.on, self.journal, self.shard))
 
 
@@ -200,7 +200,7 @@ def _uncertified(points: Iterable[Any]) -> bool:
 
 
 def _one_thread() -> None:
-    """Limit this process to one thread, as its workers, if nothing is loaded yet."""
+    """Limit this process to one thread, like its workers, if nothing is loaded yet."""
     from derive.sweeps.threads import one_thread
 
     if not {"numpy", "jax"} & set(sys.modules):
@@ -245,7 +245,7 @@ def _print_shard(sweep: Sweep, flags: Flags) -> None:
 
 
 def print_grid(sweep: Sweep, written: bool) -> None:
-    """Print a row per point, or the first and last if a file has them all.
+    """Print a row per point, or the first and last if a file contains all of them.
 
     Columns that do not fit are omitted and named; numbers are never broken.
     """
