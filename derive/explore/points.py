@@ -30,7 +30,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Shown:
-    """The results at a point, or the sentence that says why there are none."""
+    """The results at a point, or the message that explains why there are none."""
 
     solution: Solution | None
     simulation: Simulation | None
@@ -52,7 +52,7 @@ class Explorer:
         return self._theories[choices]
 
     def shown(self, wish: Wish) -> Shown:
-        """Solve, and simulate if a size is given; an error becomes a sentence."""
+        """Solve, and simulate if a size is given; an error becomes a message."""
         began = time.perf_counter()
         solution = simulation = None
         try:

@@ -1,6 +1,6 @@
 """A model with values of its parameters: names, domains and integers are checked here, from text or from Python.
 
-A value is a number, or text that means one ("1/2"). Several values of one name make an axis of a grid.
+A value is a number, or text that represents one ("1/2"). Several values of one name form an axis of a grid.
 """
 
 from __future__ import annotations
@@ -102,9 +102,10 @@ def _own_arrays(model: Model, values: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Grid:
-    """Problems on a grid: the checked values along each axis, and one problem per point, the last axis fastest.
+    """Problems on a grid: the validated values along each axis, and one problem per point, with the last axis varying
+    fastest.
 
-    Without axes there is one problem.
+    Without axes there is a single problem.
     """
 
     axes: tuple[tuple[str, tuple[Any, ...]], ...]
@@ -197,7 +198,7 @@ def typed_values(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[st
 
 
 def makes_a_grid(pairs: Iterable[str]) -> bool:
-    """Return whether a list or a range is among the texts, before anything is loaded."""
+    """Return whether the texts contain a list or a range, before anything is loaded."""
     for pair in pairs:
         name, _, text = (part.strip() for part in pair.partition("="))
         try:
@@ -215,7 +216,7 @@ def _has_name(declared: Declared, name: str) -> bool:
 
 
 def _hint(declared: Declared, name: str) -> str:
-    """Return how a value is set, with a name that exists."""
+    """Return how a value is set, with an existing name."""
 
     model = declared.member({})
     names = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]

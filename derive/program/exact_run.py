@@ -225,7 +225,7 @@ class ExactRun(Evaluation):
     # -- vectors
 
     def at(self, name: str, s: int) -> Array:
-        """Return a vector at a time; zero before the start and for times that are not computed yet."""
+        """Return a vector at a time; zero before the start and for times not computed yet."""
         vector, past = self.fields[name], self.past[name]
         s = s if vector.timed else 0
         if vector.role in ("normal", "constant"):

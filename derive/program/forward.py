@@ -571,7 +571,8 @@ class Lowering:
         """Return the factor and the noise whose covariance equals a correlation; None if there is none.
 
         The argument of a random matrix has its correlations in the covariance of the noise, so they are not computed
-        again. Only ratios of sizes are divided out, which never vanish; a matrix drawn afresh gives equal times only.
+        again. Only ratios of sizes, which never vanish, are divided out; for a matrix drawn anew, only equal times are
+        known.
         """
         field = letter.a
         if letter.kind != "C" or letter.b != field or letter.time is not None or not field.timed:

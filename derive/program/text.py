@@ -179,7 +179,8 @@ class _Arithmetic(CodePrinter):
         return f"(1 * ({self._print(expr.args[0])} == {self._print(expr.args[1])}))"
 
     def _print_Heaviside(self, expr: sp.Basic) -> str:
-        """Print the function itself: SymPy's Piecewise asks for the signs of roots, which it cannot always tell."""
+        """Print the function itself: SymPy's Piecewise asks for the signs of roots, which it cannot always
+        determine."""
         step, at_zero = expr.args
         return f"{self.module}.heaviside({self._print(step)}, {self._print(at_zero)})"
 

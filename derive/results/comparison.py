@@ -1,4 +1,4 @@
-"""Theory against simulation."""
+"""Theory compared with simulation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Saved):
-    """Theory against simulation, quantity by quantity in standard errors; false in a condition if they differ.
+    """Theory compared with simulation, quantity by quantity in standard errors; false in a condition if they differ.
 
     >>> import derive
 
@@ -64,12 +64,12 @@ class Comparison(Saved):
 
     @property
     def parameters(self) -> dict[str, int | float | str]:
-        """All values, choices among them."""
+        """All values, including choices."""
         return self.theory.parameters
 
     @property
     def trouble(self) -> tuple[str, ...]:
-        """Why theory or simulation is not to be trusted; that they differ is for `agrees` and `verdict` to say."""
+        """Why theory or simulation is unreliable; a difference between them is reported by `agrees` and `verdict`."""
         return (*self.theory.trouble, *self.simulation.trouble)
 
     def to_frame(self) -> pandas.DataFrame:
@@ -87,7 +87,7 @@ class Comparison(Saved):
         return tree_of({"theory": self.theory, "simulation": self.simulation})
 
     def plot(self) -> Figure:
-        """Histogram with the law of the bulk, outliers of both, and the observables of both."""
+        """Plot the histogram with the law of the bulk, the outliers of both, and the observables of both."""
         from numerics.plots.theory import draw_both
 
         if self.theory.failed or self.simulation.failed:
@@ -161,11 +161,11 @@ class Comparison(Saved):
 
 
 def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None = None) -> Comparison:
-    """Set a solution against samples of the same model at the same values.
+    """Compare a solution with samples of the same model at the same values.
 
-    The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom;
-    observables at a handful of times. `smaller`: samples at about half the size, which take the corrections out of
-    the moments of a bulk without outliers.
+    The k-th outlier above the bulk is compared with the k-th largest eigenvalue, outliers below the bulk from the
+    bottom; observables at a handful of times. `smaller`: samples at about half the size, which extrapolate the moments
+    of a bulk without outliers in 1/D.
 
     >>> import derive
 

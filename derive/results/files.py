@@ -1,4 +1,4 @@
-"""Open a result that was saved."""
+"""Open a saved result."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ KINDS = (
     *RECORDS,
     LimitDiagnostics,
 )
-"""What a file may hold; nothing else is ever made from one."""
+"""The types that a file may contain; no other object is ever created from one."""
 _NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in KINDS}
 
 
 def open_result(path: str | os.PathLike[str]) -> Any:
-    """The result that `save` wrote: a Solution, Simulation, Comparison, Sweep or Limit.
+    """Return the result written by `save`: a Solution, Simulation, Comparison, Sweep or Limit.
 
     >>> import derive, tempfile, pathlib
 
@@ -108,7 +108,7 @@ def open_result(path: str | os.PathLike[str]) -> Any:
 
 
 def _of_file(path: Path) -> tuple[bytes, np.ndarray]:
-    """The record of a netCDF file: its text and its numbers, which take no more than the file does."""
+    """Return the record of a netCDF file: its text and its numbers, which take no more memory than the file."""
     h5py = optional("h5py")
 
     with h5py.File(path, "r") as file:
@@ -133,9 +133,9 @@ def _of_directory(path: Path) -> tuple[bytes, np.ndarray]:
 
 
 def decoded(value: Any, numbers: np.ndarray) -> Any:
-    """What `derive.results.saving.Pool` encoded; `numbers` are all its numbers in one row.
+    """Decode the output of `derive.results.saving.Pool`; `numbers` are all its numbers in one array.
 
-    What it never encodes is a ValueError.
+    Anything that it never produces raises ValueError.
     """
     if fits(value, list):
         return [decoded(part, numbers) for part in value]

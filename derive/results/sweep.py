@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = 5
-"""Rows of a long table that are shown at either end."""
+"""Rows of a long table shown at either end."""
 MOST_LISTED = 8
 """Quantities that an error names."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep(Saved):
-    """Results on a grid: axes with their values, and one result per point, the last axis fastest.
+    """Results on a grid: axes with their values, and one result per point, with the last axis varying fastest.
 
-    A point is a Solution, a Simulation or a Comparison, as `made.verb` says. One that diverged is there all the same
-    and says so. The sweep is false in a condition if no point can be trusted.
+    A point is a Solution, a Simulation or a Comparison, as given by `made.verb`. Diverged points are included and
+    marked as such. The sweep is false in a condition if no point is reliable.
 
     >>> import derive
 
@@ -57,7 +57,7 @@ class Sweep(Saved):
 
     @property
     def trouble(self) -> tuple[str, ...]:
-        """What is wrong, and at how many points."""
+        """The problems, and the number of points with each."""
         bad = [point for point in self.points if not point]
         if not bad:
             return ()
@@ -66,11 +66,11 @@ class Sweep(Saved):
 
     @property
     def missing(self) -> int:
-        """At how many points there is nothing."""
+        """The number of points without a result."""
         return sum(has_nothing(point) for point in self.points)
 
     def at(self, **values: Any) -> Any:
-        """The result at the values of all axes."""
+        """Return the result at the given values of all axes."""
         for point in self.points:
             if all(point.parameters[name] == values.get(name) for name in self.axes):
                 return point
@@ -78,8 +78,8 @@ class Sweep(Saved):
         raise ParameterError(f"no point of the sweep is at {wanted}; its axes are {', '.join(self.axes)}")
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """An observable at all points: the axes of the sweep first, then seeds where it is simulated, then time; NaN
-        where a point diverged. Of comparisons what the theory says."""
+        """Return an observable at all points: the axes of the sweep first, then seeds if it is simulated, then time;
+        NaN if a point diverged. For comparisons it is that of the theory."""
         found = self.to_xarray()
         found = found["theory"].to_dataset() if self.made.verb == "compare" else found
         if name not in found:
@@ -87,7 +87,7 @@ class Sweep(Saved):
         return np.asarray(found[name].values)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row of single numbers per point: parameters, observables at the last time, edges and outliers."""
+        """One row of scalars per point: parameters, observables at the last time, edges and outliers."""
         return [row_of(point) for point in self.points]
 
     def to_frame(self) -> pandas.DataFrame:
@@ -97,18 +97,19 @@ class Sweep(Saved):
         return frame_of_sweep(self)
 
     def to_xarray(self) -> Any:
-        """One array per quantity, labelled by the parameters of the sweep, time, rank of the outlier and seed; of
+        """One array per quantity, labelled by the parameters of the sweep, time, rank of the outlier and seed; for
         comparisons a tree with theory and simulation as groups."""
         from derive.results.trees import labelled_sweep
 
         return labelled_sweep(self)
 
     def plot(self, quantity: str | None = None, log: bool = False) -> Figure:
-        """A quantity along the grid: curves along the last axis, one for each value of the first, or a map for many.
+        """Plot a quantity along the grid: curves along the last axis, one for each value of the first, or a map if
+        there are many.
 
         quantity: a column of `rows`, such as "outlier_1", "upper_edge", "bbp_time" or an observable at the last time,
-        or one at another time as "test_loss at 5"; by default the loss where one is observed, or else the first
-        outlier or edge. log: a logarithmic scale of the quantity. Points that diverged are hatched.
+        or one at another time as "test_loss at 5"; by default the loss if there is one, otherwise the first outlier or
+        edge. log: a logarithmic scale of the quantity. Points that diverged are hatched.
         """
         from numerics.plots.sweeps import SweepData, column, draw_sweep
 
@@ -138,7 +139,7 @@ class Sweep(Saved):
         return draw_sweep(data, made.title(without=self.axes), log)
 
     def _quantities(self, rows: list[dict[str, Any]]) -> list[str]:
-        """The columns that can be drawn."""
+        """Return the columns that can be plotted."""
         known = {name for row in rows for name in row}
         numbers = dict.fromkeys(
             name
@@ -150,7 +151,7 @@ class Sweep(Saved):
         return [n for n in numbers if n not in left_out and n not in self.points[0].parameters and n not in _JUDGED]
 
     def _default_quantity(self, rows: list[dict[str, Any]]) -> str | None:
-        """The last loss, of a test set first; or else the first outlier, edge or number."""
+        """Return the last loss, preferring that of a test set; otherwise the first outlier, edge or number."""
         names = self._quantities(rows)
         order = ("test_loss", "loss", "outlier_1", "outlier 1", "largest", "upper_edge", "")
         found = ((word, [name for name in names if word in name]) for word in order)
@@ -162,7 +163,7 @@ class Sweep(Saved):
         return {"setting": self.made.setting, "axes": axes, "points": [point.as_dict() for point in self.points]}
 
     def lines(self) -> tuple[list[str], list[list[str]]]:
-        """Heads and rows of a table for people: axes, observables at the last time, largest eigenvalues."""
+        """Return headings and rows of a table for people: axes, observables at the last time, largest eigenvalues."""
         rows = self.rows()
         names = list(dict.fromkeys(key for row in rows for key in row))
         parameters = set(self.points[0].parameters)
@@ -201,11 +202,11 @@ class Sweep(Saved):
 
 _JUDGED = ("agrees", "largest_difference", "largest_difference_of")
 _HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
-"""Columns that a table for people leaves out, as their names begin."""
+"""Prefixes of columns omitted from tables for people."""
 
 
 def has_nothing(point: Any) -> bool:
-    """Whether a point has no numbers: it diverged, in theory or in simulation."""
+    """Return whether a point has no numbers because the theory or the simulation diverged."""
     parts = (point.theory, point.simulation) if isinstance(point, Comparison) else (point,)
     return any(part.failed for part in parts)
 
@@ -219,8 +220,8 @@ def _cell(value: Any, error: float | None = None) -> str:
 
 
 def row_of(point: Any) -> dict[str, Any]:
-    """One point as single numbers: of a solution parameters, observables at the last time, edges and all outliers of
-    each layer; of a simulation means and errors; of a comparison how well both agree."""
+    """Return one point as scalars: for a solution parameters, observables at the last time, edges and all outliers of
+    each layer; for a simulation means and errors; for a comparison their agreement."""
     row: dict[str, Any] = point.parameters
     if has_nothing(point):
         return {**row, "trouble": point.trouble[0]}
@@ -284,7 +285,7 @@ def _compared(point: Comparison, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _at_time(point: Any, quantity: str) -> dict[str, float]:
-    """An observable at a time, as "test_loss at 5"; of a simulation its mean and standard error."""
+    """Return an observable at a time, as "test_loss at 5"; for a simulation its mean and standard error."""
     from derive.results.frames import columns_of
 
     name, _, time = quantity.rpartition(" at ")
@@ -305,7 +306,7 @@ def _at_time(point: Any, quantity: str) -> dict[str, float]:
 
 
 def _free(name: str, row: Mapping[str, Any]) -> str:
-    """A column for an observable: its own name, unless a parameter has it."""
+    """Return a column name for an observable: its own name, unless a parameter has it."""
     while name in row:
         name += "_"
     return name

@@ -28,7 +28,7 @@ _OBJECT = r"(?P<what>'[\w.]+'|type)(?: object)?"
 
 
 def kind_named(name: str) -> str:
-    """Return the name in a declaration for an object of a class."""
+    """Return the declaration's name for an object of a class."""
     return _KINDS.get(name.strip("'").rpartition(".")[2], "an expression")
 
 
@@ -152,7 +152,7 @@ def plain_objects(text: str) -> str:
 def printable(text: str) -> str:
     """Return text with control characters, format characters and lone surrogates escaped.
 
-    Line ends and tabs stay. Names from files pass through it before a terminal prints them.
+    Line ends and tabs are kept. Names from files pass through it before a terminal prints them.
     """
     if text.isprintable():
         return text
@@ -169,7 +169,7 @@ def _escaped(letter: str) -> str:
 
 
 ARGUMENTS = {"in": "variable"}
-"""Options whose argument in Python has another name, because theirs is a keyword there."""
+"""Options whose Python argument has another name, because theirs is a Python keyword."""
 
 
 def as_python_names(text: str) -> str:
