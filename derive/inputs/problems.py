@@ -326,7 +326,7 @@ def _takes_data(model: Model) -> bool:
 
 
 def _with_sizes(model: Model, values: dict[str, Any], data: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with sizes that the data determine; raise where they contradict given ones."""
+    """Return the values with sizes that the data determine; raise if they contradict given ones."""
     from derive.inputs.data_files import read_arrays, shown_source, sizes
 
     lengths = sizes(read_arrays(data, model), model)

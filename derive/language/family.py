@@ -115,7 +115,7 @@ class FormulaChoice(Choice):
 
 @word
 def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: str = "") -> Choice:
-    """Return the choice of an integer that changes the equations, such as the number of layers.
+    """Return a choice of an integer that changes the equations, such as the number of layers.
 
     >>> from derive import whole_choice
     >>> layers = whole_choice(2, high=4, doc="layers")

@@ -1,7 +1,7 @@
 """The journal of a sweep: a file with one line per finished unit.
 
 The first line describes the sweep: declaration, parameters, options and versions. Each other line holds a fingerprint
-of that, the name of a unit and its results. Every line ends with its own digest, so a changed line is refused by its
+of that, the name of a unit and its results. Every line ends with its own digest, so a modified line is refused by its
 number. Lines are in the order of completion; sorted, they are the same bytes regardless of the workers. A line
 truncated by a crash or a full disk is computed again.
 """
@@ -60,7 +60,7 @@ class Journal:
         self.done[unit] = line
 
     def place(self, unit: str) -> str:
-        """Return the location of a unit for a sentence."""
+        """Return the location of a unit for a message."""
         return f"{self.path}, line {self.places[unit]}," if unit in self.places else f"the part {unit}"
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Journal:
 def opened(path: Path | None, about: About, write: bool = True) -> Journal:
     """Open the journal of a sweep, with the units that it already has; raise if it belongs to another sweep.
 
-    write: whether more is appended; if not, the file is only read and may be missing.
+    write: whether units will be appended; otherwise the file is only read and may be missing.
     """
     if path is None:
         return Journal(None, about, {})
@@ -249,7 +249,7 @@ def _about(path: Path, line: bytes) -> tuple[About, str]:
 
 
 def _unit(line: bytes, sweep: str) -> tuple[str, str] | None:
-    """Return name and results of a unit; None where the line is malformed."""
+    """Return name and results of a unit; None if the line is malformed."""
     start = f'{{"sweep":"{sweep}","unit":'.encode()
     content = _unsigned(line) if line.startswith(start) and len(line) <= JOURNAL_LINE.most else None
     held = None if content is None else _parsed(content)

@@ -1,4 +1,4 @@
-"""A unit of a sweep: what one worker computes, from plain data to one line of JSON.
+"""A unit of a sweep: the work of one worker, from plain data to one line of JSON.
 
 The points and samples of a unit, and every number, depend on the sweep alone and not on the worker: points of a unit
 are solved as one batch in their order, and a sample's random numbers are those of its seed.
@@ -85,7 +85,7 @@ def computed(unit: Unit) -> str:
 
 
 def written(unit: Unit, tell: Tell | None = None) -> str:
-    """Return the same for any versions; tell: progress callback."""
+    """Return the same for any library versions; tell: progress callback."""
     import warnings
 
     import numpy as np

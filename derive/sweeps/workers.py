@@ -106,7 +106,7 @@ def _given_up(error: Exception) -> bool:
 
 
 class Processes:
-    """A pool of processes with one thread each; one that dies loses only its own unit."""
+    """A pool of processes with one thread each; a process that dies loses only its own unit."""
 
     def __init__(self, count: int) -> None:
         self.idle: list[ProcessPoolExecutor | None] = [None] * count
