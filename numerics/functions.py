@@ -62,7 +62,8 @@ def pure_function(
 
 
 def _forward_pass(solver: Solver, values: Mapping[str, Any]) -> Callable[[Point], Any]:
-    """Return the training level as a function of a point, with as many quadrature nodes as it needs at `values`."""
+    """Return the training level as a function of a point, with the number of quadrature nodes that it needs at
+    `values`."""
     if not solver.quadrature:
         return solver.rows.forward_pass
     report = Trained.exact(solver, dict(values)).method.quadrature
@@ -83,8 +84,8 @@ def sampled_function(
     inside: Callable[[Array], Any],
     how: Sampling,
 ) -> tuple[Callable[..., Array], Callable[..., PathwiseValue]]:
-    """Return a quantity of a sampled theory as a function of the parameters `of`, and the function that also gives its
-    slopes and standard errors.
+    """Return a quantity of a sampled theory as a function of the parameters `of`, and the function that also returns
+    its derivatives and standard errors.
 
     Random numbers are the same at all parameter values, and derivatives are pathwise.
     """
@@ -129,8 +130,8 @@ def sampled_function(
 
 
 def _quantity(solver: Solver, quantity: str, label: str | None, forward: Callable[[Point], Any]) -> tuple[Any, Any]:
-    """Return the function that reads a quantity off order parameters and observables, and whether it needs the former:
-    None where it needs neither."""
+    """Return the function that evaluates a quantity from order parameters and observables, and whether it needs order
+    parameters; None if it needs neither."""
     if quantity not in ("outlier", "edge"):
         return (lambda p, order, observables: observables[quantity]), False
     matrix = solver.matrix(label or "")
@@ -153,7 +154,7 @@ def _quantity(solver: Solver, quantity: str, label: str | None, forward: Callabl
 
 
 def needs_training(solver: Solver, quantity: str, label: str | None) -> bool:
-    """Return whether a quantity depends on the training level: not an edge of a bulk that keeps nothing of it."""
+    """Return whether a quantity depends on the training level; an edge of a bulk independent of training does not."""
     if quantity != "edge":
         return True
     matrix = solver.matrix(label or "")

@@ -66,9 +66,9 @@ def support_from_branch(
 ) -> tuple[Intervals, np.ndarray]:
     """Return the intervals of the support by continuation along the real axis, and the sampled points outside it.
 
-    From infinity on either side the branch is followed to its first fold or pole. Between these the density is sampled,
-    and from the outermost samples of each gap the branch is followed to the folds that bound it. `more` adds sample
-    points. A gap below about 1e-9 of the width of the bulk may be missed.
+    From infinity on either side the branch is followed to its first fold or pole. The density is sampled between these
+    ends, and from the outermost samples of each gap the branch is followed to the folds that bound it. `more` adds
+    sample points. A gap below about 1e-9 of the width of the bulk may be missed.
     """
     far = 10 * branch.start.height
     r, _ = branch.followed(np.array([far, -far]))

@@ -30,7 +30,7 @@ the relative tolerance there."""
 
 
 def settled(branch: Branch) -> Branch:
-    """Return the branch with a converged number of quadrature nodes; itself where there is no density."""
+    """Return the branch with a converged number of quadrature nodes; itself without a density."""
     if not branch.law.settles:
         return branch
     return Branch(replace(branch.law, nodes=_converged_nodes(branch.law, branch.own)[0]), branch.p)
@@ -70,7 +70,7 @@ def _converge_nodes(law: BulkLaw, p: Point) -> tuple[int, float]:
 
 
 def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> NumericalError:
-    """Return the error that names the averages which have not converged.
+    """Return the error that names the averages that have not converged.
 
     Args:
         densities: as in BulkLaw.

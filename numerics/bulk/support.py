@@ -126,7 +126,7 @@ def _assembled(
 
 
 def _with_tips(panels: Panelled, tips: list[DensityPanel], atoms: float) -> Panelled:
-    """Assign the missing mass to the tips if it is about what their power laws have; the transform check
+    """Assign the missing mass to the tips if it roughly equals that of their power laws; the check of the transform
     confirms it."""
     estimate, left = sum(tip.mass for tip in tips), 1 - atoms - panels.mass
     if abs(left - estimate) < TIPS * estimate:

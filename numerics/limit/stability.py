@@ -1,4 +1,5 @@
-"""The largest stable learning rate: where training diverges, and where the sharpest direction of a kernel overshoots.
+"""The largest stable learning rate: the rates above which training diverges, and above which the sharpest direction of
+a kernel overshoots.
 
 For linear training, on fixed or fresh data, the limit follows from its linear recursion without running it. Otherwise
 the growth rate of late increments of the loss decides: below the limit they shrink by a factor per step, above they
@@ -36,7 +37,8 @@ LARGEST_SIZE = 10_000
 RESOLVED = 1e-8
 """Relative singular value down to which modes of training are separated."""
 SETTLED = 0.05
-"""Relative error below which the extrapolated limit is returned; otherwise that of the steps that were run."""
+"""Relative error below which the extrapolated limit is returned; otherwise that of the steps that were run is
+returned."""
 SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 """Fractions of the limit at which finite-size noise is estimated."""
 
