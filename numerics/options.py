@@ -18,8 +18,8 @@ from derive.errors import ParameterError
 
 @dataclass(frozen=True)
 class OptionDomain:
-    """The values that an option may have. says: completes the sentence "NAME must be ..."; words: all of them, where
-    they are few."""
+    """The values that an option may have. says: completes the sentence "NAME must be ..."; words: the allowed values,
+    if there are few."""
 
     holds: Callable[[Any], bool]
     says: str
@@ -28,11 +28,11 @@ class OptionDomain:
 
 @dataclass(frozen=True)
 class OptionInfo:
-    """What is known of an option besides its type and default.
+    """The description of an option.
 
-    help: for the command line and the Python documentation. cost: what it does to time and memory. metavar: its value
-    in help. flag: its name on the command line, where that differs from its name in Python; None where only Python has
-    it. default and type: those of the field.
+    help: for the command line and the Python documentation. cost: effect on time and memory. metavar: its value in
+    help. flag: its name on the command line if that differs from the Python name; None for options of Python only.
+    default and type: those of the field.
     """
 
     domain: OptionDomain
@@ -76,7 +76,7 @@ def one_of(*words: str) -> OptionDomain:
 
 
 def _are_names(value: Any) -> bool:
-    """Whether a value is one name or several, each a text or three texts as in ("C", "a", "b")."""
+    """Return whether a value is one name or several, each a text or three texts as in ("C", "a", "b")."""
     return _is_text(value) or (
         isinstance(value, Iterable) and all(_is_text(name) or _is_triple(name) for name in value)
     )
@@ -101,7 +101,7 @@ def _is_positive(value: Any) -> bool:
 DEVICES = ("h100", "a100", "v100", "l4")
 """GPUs whose published figures are known; see numerics/devices/facts.toml."""
 LARGE = 2000
-"""Size from which on commands compute all eigenvalues only where something needs them."""
+"""Size from which on commands compute all eigenvalues only if something needs them."""
 YES_OR_NO = OptionDomain(_is_bool, "True or False")
 TEXT = OptionDomain(_is_text, "text")
 
@@ -204,7 +204,7 @@ class Options:
 
     @property
     def ends_only(self) -> bool:
-        """Whether only the ends of the spectra of samples are wanted."""
+        """Whether only the ends of the spectra of samples are computed."""
         return self.eigenvalues == "ends"
 
     @property
@@ -216,7 +216,7 @@ class Options:
         return [int(time) for time in path]
 
     def told(self, verb: str) -> dict[str, Any]:
-        """The options that a result of a verb depends on, as plain data: what the command line takes."""
+        """Return the options on which a result of a verb depends, as plain data in the form of the command line."""
         names = [name for name in VERBS[verb] if name not in ("overlaps", "certify", "memory", "align")]
         found = {name: getattr(self, name) for name in names}
         if "path" in found:
@@ -229,14 +229,14 @@ class Options:
 
 
 BARE = Options(path=False, overlaps=False, certify=False)
-"""Nothing beyond the bulk and the outliers after the last step."""
+"""Only the bulk and the outliers after the last step."""
 CORES = "cores"
-"""As many processes as there are cores, once it pays to start them."""
+"""One process per core, once starting them saves time."""
 
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """Options of a sweep in addition to those of the verb that it repeats."""
+    """Additional options of a sweep besides those of the verb that it repeats."""
 
     of: str = option("solve", one_of("solve", "simulate", "compare"), "The verb that the sweep repeats.", flag=None)
     jobs: int | str | None = option(
@@ -300,7 +300,7 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """Options of `check`, beside the seed."""
+    """Options of `check` besides the seed."""
 
     quick: bool = option(False, YES_OR_NO, "The most informative laws, in less than a minute.")
     simulate: bool = option(True, YES_OR_NO, "Compare with simulations at two sizes.")
@@ -308,7 +308,7 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options of `report` in addition to those of its comparison."""
+    """Additional options of `report` besides those of its comparison."""
 
     simulation: bool = option(True, YES_OR_NO, "Include theory against simulation, or write the derivation alone.")
     notation: str = option("model", one_of("model", "paper"), "The names of the model, or the letters of its source.")
@@ -390,27 +390,27 @@ OWN: Mapping[str, type[Any]] = {
     "stable_rate": StabilityOptions,
     "compile": CompileOptions,
 }
-"""The record of the options that only one verb has."""
+"""The record of options specific to each verb."""
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {"report": {"size": 400, "seeds": 10}}
 """Defaults of a verb that differ from those of `Options`."""
 
 
 def options_of(verb: str) -> dict[str, OptionInfo]:
-    """Every option of a verb by name, in the order of its help."""
+    """Return every option of a verb by name, in the order of its help."""
     shared, changed = fields_of(Options), DEFAULTS.get(verb, {})
     found = {name: replace(shared[name], default=changed.get(name, shared[name].default)) for name in VERBS[verb]}
     return {**found, **(fields_of(OWN[verb]) if verb in OWN else {})}
 
 
 def fields_of(record: type[Any]) -> dict[str, OptionInfo]:
-    """The options that a record declares, by name."""
+    """Return the options that a record declares, by name."""
     return {f.name: replace(f.metadata["declared"], default=f.default, type=str(f.type)) for f in fields(record)}
 
 
 def read_options(verb: str, given: Mapping[str, Any]) -> tuple[Options, Any]:
-    """The options of a verb with the values that were given, and the record of its own options, None if it has none.
+    """Return the options of a verb with the given values, and the record of its own options, None if it has none.
 
-    None stands for the default.
+    None selects the default.
 
     Raises:
         ParameterError: A value is outside of its domain, an option is unknown, or options contradict each other.
