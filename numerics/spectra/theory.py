@@ -1,4 +1,4 @@
-"""A trained matrix compared with the bulk and the outliers of a solved theory.
+"""Comparison of a trained matrix with the bulk and the outliers of a solved theory.
 
 The theory file is the output of `derive solve --json`, or several of these under names. Theory and checkpoint have
 different units, so the matrix is rescaled such that the upper edges of both bulks coincide, and the factor is reported.
@@ -26,7 +26,7 @@ SHOWN = "shown, not compared"
 
 @dataclass(frozen=True)
 class ExpectedSpectrum:
-    """Edges and outliers of a solved theory; errors are standard errors, None where exact."""
+    """Edges and outliers of a solved theory; errors are standard errors, None if exact."""
 
     name: str
     edges: tuple[float, float]
@@ -55,7 +55,7 @@ class MatchedOutlier:
 class TheoryComparison:
     """The comparison of a matrix with a theory.
 
-    `factor` converts eigenvalues of W^T W / rows to those of the theory; it is 1 where both use the same units.
+    `factor` converts eigenvalues of W^T W / rows to those of the theory; it is 1 if both use the same units.
     """
 
     theory: ExpectedSpectrum
@@ -126,8 +126,8 @@ def _layer(path: Path, content: Any, layer: str | None) -> tuple[dict[str, Any],
 def compare_with_theory(spectrum: FittedSpectrum, theory: ExpectedSpectrum) -> TheoryComparison:
     """Compare outliers by rank on each side of the bulk, in standard deviations.
 
-    The theory is of infinite size and the matrix is one draw: its outliers fluctuate as those of independent spikes, to
-    which the error of a sampled theory is added in quadrature.
+    The theory is of infinite size and the matrix is one draw. Its outliers fluctuate like those of independent spikes;
+    the error of a sampled theory is added in quadrature.
     """
     factor = theory.edges[1] / spectrum.eigenvalue_edges[1]
     edges = (factor * spectrum.eigenvalue_edges[0], factor * spectrum.eigenvalue_edges[1])

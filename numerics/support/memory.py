@@ -1,4 +1,4 @@
-"""How much memory a solution takes at most at one time, from shapes alone, before anything is drawn."""
+"""Peak memory of a solution, estimated from shapes before anything is drawn."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from numerics.training.shelf import IN_MEMORY
 SHARE = 0.9
 """Fraction of the memory of the machine that a solution may take by default."""
 ALONE = 3e8
-"""What Python and its libraries take."""
+"""Bytes of Python and its libraries."""
 PROGRAMS = 1.2e8
-"""What one more program of a forward pass takes, with the compiler that wrote it."""
+"""Bytes of one more program of a forward pass, including its compilation."""
 
 
 def memory_of_machine() -> float:
-    """Bytes; infinite where the system does not say."""
+    """Return the memory in bytes; infinite if the system does not report it."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -41,8 +41,8 @@ def memory_of_machine() -> float:
 def expected_memory(
     solver: Solver, values: dict[str, Any], sampling: Sampling, labels: Sequence[str] | None, path: bool | None
 ) -> ExpectedMemory:
-    """What a sampled solution takes at most. labels: of the probed matrices that are wanted, all if None; path: whether
-    outliers at every time are, None for those of eigenproblems that are not large."""
+    """Return the peak memory of a sampled solution. labels: of the requested probed matrices, all if None; path:
+    whether outliers at every time are needed, None for those of eigenproblems that are not large."""
     training, p = solver.training, solver.point(values)
     assert isinstance(training, SampledPass), "an exact pass draws nothing"
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
@@ -76,7 +76,8 @@ def expected_memory(
 def _of_outliers(
     p: Point, matrix: ProbedMatrix, shapes: dict[OrderKey, tuple[int, ...]], steps: int, replicas: int, last: bool
 ) -> float:
-    """What the eigenproblems of a matrix take. last: whether large ones are solved for the last time only."""
+    """Return the memory of the eigenproblems of a matrix. last: whether large ones are solved for the last time
+    only."""
     if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
         return 0.0
     struct: Any = jax.ShapeDtypeStruct
@@ -101,7 +102,7 @@ def _of_outliers(
 
 
 def check_expected(expected: ExpectedMemory, most: float | None) -> None:
-    """Refuse what would take more than `most` bytes; unless that is given, a share of the memory of the machine."""
+    """Refuse a solution that would need more than `most` bytes, by default a fraction of the memory of the machine."""
     bound = SHARE * memory_of_machine() if most is None else most
     if expected.most <= bound:
         return

@@ -1,6 +1,6 @@
 """How the numbers of a solution were computed, as typed records: closure, quadrature, sampling, bulk, replicates.
 
-Every number has a field. The property `sentence` says the same in words, for output only; nothing reads it back.
+Every number has a field. The property `sentence` expresses the record in words, for output only; it is never parsed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Closure = Literal["exact", "quadrature", "sampled"]
 
 
 class Described(ABC):
-    """A record that can be said in words."""
+    """A record with a description in words."""
 
     @property
     @abstractmethod
@@ -55,7 +55,7 @@ class QuadratureReport(Described):
     nodes: int
     """Quadrature nodes per axis."""
     coarser: int
-    """Nodes per axis of the coarser run that it is compared with."""
+    """Nodes per axis of the coarser run used for comparison."""
     error: float
     """Largest relative change of order parameters and observables between the two runs."""
 
@@ -167,11 +167,12 @@ class ReplicateMethod(Described):
     """How the outliers of each replicate were computed, which give the standard errors."""
 
     way: Literal["followed", "solved", "from the mean", "first order", "differences"]
-    """By continuation from the mean, solved anew, from eigenvectors of the mean, to first order, or by differences."""
+    """By continuation from the mean, solved separately, from eigenvectors of the mean, to first order, or by
+    differences."""
     discrepancy: float | None = None
-    """Difference from an independent solution of the replicate that moves most, in standard errors."""
+    """Difference from an independent solution of the replicate that changes most, in standard errors."""
     reason: str = ""
-    """Why replicates were solved anew; empty otherwise."""
+    """Why replicates were solved separately; empty otherwise."""
 
     @property
     def sentence(self) -> str:
@@ -188,7 +189,7 @@ class ReplicateMethod(Described):
 
 @dataclass(frozen=True)
 class UndecidedOutlier(Described):
-    """An outlier that sampling leaves undecided: some replicates lack it, or it is within an error of an edge."""
+    """An outlier that sampling leaves undecided: some replicates lack it, or it lies within an error of an edge."""
 
     edge: float | None = None
     """The edge in question, if its position is known only to a standard error."""
@@ -242,7 +243,7 @@ class PathErrors(Described):
     times: int
     """Number of times on the path."""
     anew: int = 0
-    """Times at which replicates were solved anew instead of followed."""
+    """Times at which replicates were solved separately instead of continued."""
     unknown: int = 0
     """Times at which outliers have no standard error."""
 
