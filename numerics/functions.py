@@ -101,8 +101,8 @@ def sampled_function(
     read_off, spectral = _quantity(solver, quantity, label, none)
     if spectral and training.training.sites:
         raise NumericalError(
-            f"values on the diagonals of {solver.name} are sorted into point masses, and the sorting jumps with the "
-            f"parameters; take differences of the {quantity} between solutions with one seed"
+            f"values on the diagonals of {solver.name} are sorted into point masses, which jumps as parameters "
+            f"change; use finite differences of the {quantity} between solutions with the same seed"
         )
     sampled = SampledQuantity(training, of, how, read_off, bool(spectral))
     known: dict[tuple[bytes, bool], PathwiseValue] = {}
@@ -166,15 +166,15 @@ def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
     if matrix.bulk.settles:
         raise NumericalError(
             f"the bulk of {name} is an average over a density, which is taken at more or fewer values from "
-            f"point to point; its {quantity} is found by solve, not as a function"
+            f"point to point; its {quantity} is available from solve, not as a function"
         )
     invertible = all(cycle.relation is not None or cycle.inverse is not None for cycle in matrix.probe.cycles)
     if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and invertible):
         raise NumericalError(
-            f"A(z) of {name} does not reduce to an eigenproblem with a polynomial relation to z; its "
-            "outliers are found by solve, not as a function"
+            f"A(z) of {name} does not reduce to an eigenproblem with a polynomial relation to z; its outliers are "
+            "available from solve, not as a function"
             if matrix.probe.unknowns
-            else f"{name} has no spikes, so that it has no outliers"
+            else f"{name} has no spikes and therefore no outliers"
         )
 
 

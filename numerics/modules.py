@@ -224,7 +224,7 @@ class Solver:
             return settled(Branch(matrix.bulk, matrix.recalled(p, given)))
         if order is None and matrix.moves:
             raise ParameterError(
-                f"the bulk of {self.name} depends on order parameters, which were not kept; solve this point alone"
+                f"the bulk of {self.name} depends on order parameters, which are not stored; solve this point alone"
             )
         return settled(Branch(matrix.bulk, matrix.completed(p, order or {})))
 
@@ -263,10 +263,8 @@ def _check(demand: Demand, p: Point) -> None:
     worst = int(np.argmin(fits))
     shown = f"{numbers[worst]:g}" if math.isfinite(numbers[worst]) else "not a finite number"
     if times is not None:
-        raise ParameterError(
-            f"{demand.what} is {shown} at time {times[worst]}; it must be {demand.kind}, so change it or the parameters"
-        )
-    raise ParameterError(f"{demand.what} is {shown} at these parameters; it must be {demand.kind}, so change them")
+        raise ParameterError(f"{demand.what} is {shown} at time {times[worst]}; it must be {demand.kind}")
+    raise ParameterError(f"{demand.what} is {shown} at these parameters; it must be {demand.kind}; change them")
 
 
 def load_solver(files: Mapping[str, str]) -> Solver:

@@ -123,8 +123,8 @@ class Options:
     samples: int | None = option(
         None,
         whole(100),
-        "Monte Carlo samples of the single-site process, for laws that are neither linear nor functions of Gaussian "
-        "fields.",
+        "Number of Monte Carlo samples of the single-site process, for laws that are neither linear nor "
+        "functions of Gaussian fields.",
         cost="Time and memory grow in proportion; standard errors fall as its square root.",
         metavar="N",
     )
@@ -132,14 +132,15 @@ class Options:
     rank: int | None = option(
         None,
         whole(2),
-        "Sampled laws: largest rank of the basis that represents the past of each field; what fits unless given.",
+        "Sampled laws: largest rank of the basis that represents the past of each field; by default as large as "
+        "memory allows.",
         cost="Time and memory grow in proportion.",
         metavar="R",
     )
     memory: float | None = option(
         None,
         OptionDomain(_is_positive, "a number of GB, larger than 0"),
-        "Sampled laws: memory that they may take; nine tenths of the machine's memory unless given. More is refused.",
+        "Sampled laws: maximum memory; by default nine tenths of the machine's memory. Larger runs are refused.",
         metavar="GB",
     )
     path: bool | Sequence[int] | None = option(
@@ -152,21 +153,21 @@ class Options:
     overlaps: bool | None = option(
         None,
         YES_OR_NO,
-        "Overlaps of the outliers' vectors with the span of the spikes; computed unless False.",
+        "Overlaps of the outliers' vectors with the span of the spikes; computed by default.",
         flag=None,
     )
     eigenvalues: str | None = option(
         None,
         one_of("all", "ends"),
-        "All eigenvalues of each sample, or only the ends of its spectrum. Unless given, commands take the ends "
-        f"from size {LARGE} on, where neither a histogram nor a file needs the others.",
+        "All eigenvalues of each sample, or only the ends of its spectrum. By default commands compute only the "
+        "ends from size {LARGE} on, unless a histogram or a file needs the others.",
         cost="The ends take a time that grows as D^2, all eigenvalues as D^3.",
     )
     align: Sequence[str] = option(
         (),
         OptionDomain(_are_texts, "names of fields such as 'v(3)' in a list"),
-        "A direction to compare the outliers' vectors with: teacher, v(3), 'v(T)', or v for all its times. May be "
-        "repeated; directions that a model observes with alignment(...) are always given.",
+        "A direction to compare with the outliers' vectors: teacher, v(3), 'v(T)', or v for all its times. May "
+        "be repeated; directions that a model observes with alignment(...) are always included.",
         metavar="FIELD",
     )
     kernels: Sequence[Any] = option(
@@ -180,20 +181,20 @@ class Options:
     certify: bool | None = option(
         None,
         YES_OR_NO,
-        "Check the numbers against independent computations; by default at one point, as far as that is quick, and not "
-        "on a grid.",
+        "Check the numbers against independent computations; by default at a single point, as far as that is "
+        "fast, and not on a grid.",
         cost="At most a quarter of the time of a solution by default; --certify also counts the zeros of a large A(z).",
     )
     size: int = option(
         1000,
         whole(),
-        "Size of the base sector, the first one declared; the others follow by their ratios.",
+        "Size of the base sector, the first one declared; the others follow from their ratios.",
         cost="Memory grows as its square, time as its cube.",
         metavar="D",
     )
     seeds: int = option(20, whole(), "Number of independent samples of all random quantities.", metavar="K")
     backend: str = option(
-        "numpy", one_of("numpy", "jax"), "Library that runs the simulation; jax uses an accelerator where it finds one."
+        "numpy", one_of("numpy", "jax"), "Library that runs the simulation; jax uses an accelerator if available."
     )
 
     def __post_init__(self) -> None:
@@ -242,8 +243,8 @@ class SweepOptions:
     jobs: int | str | None = option(
         None,
         OptionDomain(lambda value: _is_text(value) or whole().holds(value), f"a number of processes or {CORES!r}"),
-        "Processes on this machine, each with one thread; as many as there are cores unless given.",
-        cost="Each process takes a few seconds to start, and memory of its own.",
+        "Processes on this machine, each with one thread; by default one per core.",
+        cost="Each process takes a few seconds to start and has its own memory.",
         metavar="N",
     )
     executor: Any = option(
@@ -261,7 +262,7 @@ class SweepOptions:
     journal: str | os.PathLike[str] | None = option(
         None,
         OptionDomain(lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
-        "Keep finished parts in FILE, and resume from there; beside the file of --out unless given.",
+        "Store finished parts in FILE, and resume from there; by default beside the file of --out.",
         metavar="FILE",
     )
     shard: str | None = option(
@@ -275,7 +276,7 @@ class SweepOptions:
         if sum(given is not None for given in (self.jobs, self.executor, self.on)) > 1:
             raise ParameterError("jobs, executor and on exclude each other: give one of them")
         if self.jobs is not None and self.jobs != CORES and not whole(1).holds(self.jobs):
-            raise ParameterError(f"jobs={self.jobs}: give how many processes, at least one, or {CORES!r}")
+            raise ParameterError(f"jobs={self.jobs}: give a number of processes, at least one, or {CORES!r}")
         if self.part is not None:
             part, parts = self.part
             if not 1 <= part <= parts:
@@ -310,29 +311,31 @@ class CheckOptions:
 class ReportOptions:
     """Additional options of `report` besides those of its comparison."""
 
-    simulation: bool = option(True, YES_OR_NO, "Include theory against simulation, or write the derivation alone.")
-    notation: str = option("model", one_of("model", "paper"), "The names of the model, or the letters of its source.")
-    command: str = option("", TEXT, "The command that the document says it was made with.", flag=None)
+    simulation: bool = option(
+        True, YES_OR_NO, "Include a comparison of theory and simulation, or write the derivation alone."
+    )
+    notation: str = option("model", one_of("model", "paper"), "The notation of the model, or of its source.")
+    command: str = option("", TEXT, "The command to print in the document.", flag=None)
 
 
 @dataclass(frozen=True)
 class StabilityOptions:
     """Options of `stability`."""
 
-    of: str = option("eta", TEXT, "The parameter to raise; its value is where the search starts.", metavar="NAME")
-    loss: str = option("train_loss", TEXT, "The observable that must stay bounded.", metavar="NAME")
+    of: str = option("eta", TEXT, "The parameter to raise; its value is the start of the search.", metavar="NAME")
+    loss: str = option("train_loss", TEXT, "The observable that must remain bounded.", metavar="NAME")
     curvature: str | None = option(
         None,
         TEXT,
-        "The layer whose largest eigenvalue is the curvature, or none; by default ntk where a model has it. "
+        "The layer whose largest eigenvalue is the curvature, or none; by default ntk, if the model has it. "
         "LAYER/PARAMETER divides it by a parameter.",
         metavar="LAYER",
     )
     tolerance: float = option(
         1e-3,
         OptionDomain(_is_positive, "a number larger than 0"),
-        "Relative tolerance of limits that are searched for.",
-        cost="Each factor of two is one more run.",
+        "Relative tolerance of the search.",
+        cost="Each factor of two needs one more run.",
         flag=None,
     )
 
@@ -344,21 +347,21 @@ class CompileOptions:
     target: str = option(
         "cuda",
         OptionDomain(lambda value: value == "cuda", "cuda", ("cuda",)),
-        "What to compile for. Nothing is executed there, and no device is needed.",
+        "The target of compilation. Nothing is executed on it, and no device is needed.",
     )
     device: str = option(
-        "h100", one_of(*DEVICES), "The GPU whose published figures the compiler is given; h100 unless given."
+        "h100", one_of(*DEVICES), "The GPU whose published figures the compiler uses; by default h100."
     )
     devices: int = option(
         1,
         whole(1),
-        "Number of GPUs of one host that share the points of a batch; one unless given.",
+        "Number of GPUs of one host that share the points of a batch; by default one.",
         metavar="K",
     )
     batch: int | None = option(
         None,
         whole(1),
-        "Number of points that are computed together, as in a sweep; one for each GPU unless given.",
+        "Number of points computed together, as in a sweep; by default one per GPU.",
         metavar="N",
     )
 

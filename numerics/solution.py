@@ -106,7 +106,7 @@ def find_layer(layers: Sequence[L], label: int | str | None, setting: str) -> L:
     """Return the layer with a label, the first one if None."""
     labels = [layer.label for layer in layers]
     if not labels:
-        raise ParameterError(f"there are no spectra: {setting} probes no matrix, or layer=none was asked for")
+        raise ParameterError(f"there are no spectra: {setting} probes no matrix, or layer=none was given")
     if label is not None and str(label) not in labels:
         raise ParameterError(f"there is no layer {label}; the layers are {', '.join(labels) or 'one without a name'}")
     return layers[0 if label is None else labels.index(str(label))]
@@ -243,8 +243,8 @@ class Layer(ArrayRecord):
         inside = self.on_support(points)
         if inside.any() and side is None:
             raise ParameterError(
-                f"the resolvent is not defined on the bulk, as at z = {points[inside].flat[0].real:.6g}; "
-                "say side='above' or side='below', or take z outside of it or off the real axis"
+                f"the resolvent is not unique on the bulk, as at z = {points[inside].flat[0].real:.6g}; give "
+                "side='above' or side='below', or take z outside the bulk or off the real axis"
             )
         return points
 
@@ -264,7 +264,7 @@ class Layer(ArrayRecord):
         if not number or not size >= 1 or size % 1:
             raise ParameterError(f"size={size!r}: size must be a whole number, 1 or larger")
         if not self.law.edges:
-            raise NumericalError("there is no bulk, so that it has no outermost eigenvalue")
+            raise NumericalError("there is no bulk and therefore no outermost eigenvalue")
         edge = self.law.edges[0][0] if lower else self.law.edges[-1][1]
         mean = self.law.mean_at_edge(edge, size)
         if mean is None:
@@ -475,8 +475,8 @@ class Prediction(ArrayRecord):
         missing = [key for key in dict.fromkeys(keys) if key not in self.traces]
         if missing and self.solver is None:
             raise ParameterError(
-                f"the traces at z = {missing[0][1] + 1j * missing[0][2]:.6g} were not asked for before this result was "
-                "saved; solve again and ask for them"
+                f"the traces at z = {missing[0][1] + 1j * missing[0][2]:.6g} were not computed before this result "
+                "was saved; solve again and compute them"
             )
         if missing and self.solver is not None:
             self.traces.update(zip(missing, _traces(self.solver, self, label, missing), strict=True))
@@ -486,7 +486,7 @@ class Prediction(ArrayRecord):
         """Compute two-time functions, those of one call in one pass, and store them in `two_time`."""
         missing = tuple(name for name in checked(self.about, wanted) if name not in self.two_time)
         if missing and self.solver is None:
-            raise NoTwoTime(f"{missing[0]} was not asked for before this result was saved; solve again and ask for it")
+            raise NoTwoTime(f"{missing[0]} was not computed before this result was saved; solve again and compute it")
         if missing and self.solver is not None:
             self.two_time.update(two_time_functions(self.solver, self.inputs, missing, self.sampling))
 

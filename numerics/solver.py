@@ -84,7 +84,7 @@ def spiked_problem(solver: Solver, solution: Prediction, label: str | None = Non
     """Return the problem whose solutions are the outliers of a layer of a solution; by default the first layer."""
     layer = solution.layers[0] if label is None else solution.layer(label)
     if solution.order is None:
-        raise ParameterError("points of a sweep keep no order parameters; solve this point alone and ask for A(z) then")
+        raise ParameterError("points of a sweep store no order parameters; solve this point alone to get A(z)")
     matrix = solver.matrix(layer.label)
     branch = solver.branch(solution.inputs, matrix, solution.order)
     law = layer.law.moved(-layer.shift)
@@ -97,7 +97,7 @@ def a_matrices(solver: Solver, solution: Prediction, z: np.ndarray, label: str |
     layer = solution.layers[0] if label is None else solution.layer(label)
     problem = spiked_problem(solver, solution, label)
     if not problem.probe.unknowns:
-        raise NumericalError(f"{solution.setting} has no spikes, so that it has no A(z)")
+        raise NumericalError(f"{solution.setting} has no spikes and therefore no A(z)")
     points = np.asarray(z, float) - layer.shift
     for point, asked in zip(points, z, strict=True):
         if not (math.isfinite(point) and problem.outside(point)):
@@ -259,7 +259,7 @@ def report_singular() -> Iterator[None]:
         yield
     except np.linalg.LinAlgError:
         raise NumericalError(
-            "a linear system of the spectrum is singular at exactly these parameters; take slightly other ones"
+            "a linear system of the spectrum is singular at exactly these parameters; change them slightly"
         ) from None
 
 

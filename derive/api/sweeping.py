@@ -219,4 +219,5 @@ def _how_to_go_on(journal: Journal, names: Sequence[str]) -> str:
     if journal.path is None:
         return "interrupted; nothing is kept without a journal (--journal FILE)"
     done = sum(name in journal.done for name in names)
-    return f"interrupted with {done} of {len(names)} parts done, kept in {journal.path}; run the same again to go on"
+    return f"interrupted with {done} of {len(names)} parts done, kept in {journal.path}; run the same command "
+    "again to resume"

@@ -63,7 +63,7 @@ def generate_tree(
             progress(i / len(models), f"deriving {model.name}")
         if model.name in tree:
             raise DeriveError(
-                f"two declarations are called {model.name}; rename one file, or build them with different --out"
+                f"two declarations are named {model.name}; rename one file, or build them with different --out"
             )
         tree[model.name] = dict(generate(model))
     if progress is not None:

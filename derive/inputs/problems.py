@@ -117,7 +117,7 @@ class Grid:
         if self.axes:
             name, values = self.axes[0]
             shown = ",".join(map(str, values[:3]))
-            raise ParameterError(f"{name}={shown}...: one value here, sweeps take several")
+            raise ParameterError(f"{name}={shown}...: give one value here; sweeps take several")
         return self.problems[0]
 
 
@@ -137,7 +137,7 @@ def problem_of(declared: Declared, values: Mapping[str, Any]) -> Problem:
     arrays = array_names(declared, values)
     for name, value in values.items():
         if name not in arrays and (isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0):
-            raise ParameterError(f"{name} has several values; one value here, sweeps take several")
+            raise ParameterError(f"{name} has several values; give one value here, sweeps take several")
     return grid_of(declared, {name: (value,) for name, value in values.items()}).one
 
 
@@ -177,7 +177,7 @@ def grid_of(declared: Declared, given: Given) -> Grid:
     axes = tuple((name, tuple(dict.fromkeys(p.values[name] for p in problems))) for name in several)
     for name, values in axes:
         if len(values) < len(given[name]):
-            raise ParameterError(f"{name} has one of its values twice; keep each value once")
+            raise ParameterError(f"{name} has a value twice; keep each value once")
     return Grid(axes, tuple(problems))
 
 
@@ -290,7 +290,7 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
         if name == "layer" and layered:
             label = str(value)
             if label not in (*labels, "all", "none"):
-                raise ParameterError(f"layer={label} is not there; the layers are {', '.join(labels)}, all or none")
+                raise ParameterError(f"layer={label} does not exist; the layers are {', '.join(labels)}, all or none")
             layers = (label,) if label in labels else labels if label == "all" else ()
         elif name not in parameters:
             raise ParameterError(_unknown(model, name, layered))
@@ -365,7 +365,7 @@ def number_of(name: str, value: Any, domain: str) -> float:
         item = value.item() if getattr(value, "shape", None) == () else value
         if isinstance(item, bool) or not isinstance(item, numbers.Real):
             kind = type(value).__name__
-            raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")
+            raise ParameterError(f"{name} is given a {kind} instead of a number; {name} must be {domain}")
         try:
             number = float(item)
         except OverflowError:

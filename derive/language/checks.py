@@ -133,7 +133,7 @@ def _check_numbers(model: Declaration) -> None:
         for expression in held:
             for number in (sp.I, sp.oo, -sp.oo, sp.zoo, sp.nan):
                 if expression.has(number):
-                    raise DeclarationError(f"{where} holds {number}; it must be real and finite")
+                    raise DeclarationError(f"{where} contains {number}; it must be real and finite")
     for symbol in atoms(model, (Sector, Disorder)):
         what, value = ("ratio", symbol.ratio) if isinstance(symbol, Sector) else ("variance", symbol.variance)
         if value.is_negative or (what == "ratio" and value.is_zero):

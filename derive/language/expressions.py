@@ -134,7 +134,7 @@ class Condition(Relational):
 
     def __bool__(self) -> NoReturn:
         cure = cure_of_call() or "conditions are written with Max, Min, Heaviside or Piecewise from sympy"
-        raise NotANumber(f"{self} is neither true nor false, it depends on symbols: {cure}")
+        raise NotANumber(f"{self} is neither true nor false, because it depends on symbols: {cure}")
 
     @property
     def __array__(self) -> NoReturn:

@@ -89,9 +89,7 @@ def _groups_of(traits: list[Trait]) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]
     """Return the groups of sites with equal traits: the weight of each and the values of all traits in it."""
     for trait in traits:
         if not trait.discrete or not trait.weights:
-            raise DeriveError(
-                f"trait {trait} has no list of values, so there is no exact expansion; use `derive solve`"
-            )
+            raise DeriveError(f"trait {trait} has no list of values, so no exact expansion exists; use `derive solve`")
     laws = [list(zip(trait.weights, trait.values, strict=True)) for trait in traits]
     return [(sp.Mul(*(w for w, _ in some)), tuple(v for _, v in some)) for some in product(*laws)]
 

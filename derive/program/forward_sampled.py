@@ -39,7 +39,7 @@ class BySampling(Lowering):
         super().__init__(layout, needs, laws, responses)
         if responses == "pathwise" and has_jumps(layout):
             raise DeclarationError(
-                "responses cannot be found pathwise where a law jumps: its derivative misses the jump; "
+                "pathwise responses are not available if a law jumps, because its derivative misses the jump; "
                 "leave responses out, or write responses='stein'"
             )
         self.sharing = Sharing(layout, needs)

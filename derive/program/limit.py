@@ -209,7 +209,7 @@ class _Lowering:
         expression = sp.sympify(expression)
         for node in outermost(expression, (Mean, Mix, Total, AppliedUndef)):
             raise DeclarationError(
-                f"the coefficient {shown(expression)} holds {shown(node)}, for which the limit of many steps is not "
+                f"the coefficient {shown(expression)} holds {shown(node)}, for which no limit of many steps is "
                 "derived; solve it at a large T"
             )
         slots: dict[sp.Basic, sp.Expr] = {trait(): Slot(Ref(s), trait.name) for trait, s in self.values.items()}

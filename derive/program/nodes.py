@@ -74,7 +74,7 @@ def _(parts: tuple[object, ...]) -> Iterator[Value]:
 def shape_of(value: Value) -> Shape:
     """Return the shape of an array value."""
     if value.shape is None:
-        raise AssertionError(f"a {type(value).__name__} that is not an array stands where an array is needed")
+        raise AssertionError(f"a {type(value).__name__} that is not an array is used where an array is needed")
     return value.shape
 
 

@@ -457,7 +457,7 @@ class _Build:
 
     @ByKind
     def _number_leaf(self, node: sp.Basic) -> Value:
-        raise DeclarationError(f"{shown(node)} stands where only numbers may stand")
+        raise DeclarationError(f"{shown(node)} is not allowed where numbers are expected")
 
     @_number_leaf.on(Total)
     def _total_number(self, node: Total) -> Value:

@@ -121,7 +121,7 @@ class _Arithmetic(CodePrinter):
     def _print_Symbol(self, leaf: sp.Basic) -> str:
         symbol = self.text.bound.get(leaf)
         if symbol is None:
-            raise DeclarationError(f"{leaf} stands where only numbers may stand")
+            raise DeclarationError(f"{leaf} is not allowed where numbers are expected")
         return symbol if isinstance(symbol, str) else self.text.names.of(symbol)
 
     _print_Clock = _print_Sector = _print_Dummy = _print_Symbol

@@ -177,9 +177,9 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     """
     if not (isinstance(theory, Solution) and isinstance(simulation, Simulation)):
         kinds = f"{type(theory).__name__} and a {type(simulation).__name__}"
-        raise ParameterError(f"compare takes what solve gave and then what simulate gave, not a {kinds}")
+        raise ParameterError(f"compare takes the results of solve and simulate, in this order, not a {kinds}")
     if smaller is not None and not isinstance(smaller, Simulation):
-        raise ParameterError(f"smaller takes what simulate gave at a smaller size, not a {type(smaller).__name__}")
+        raise ParameterError(f"smaller takes a result of simulate at a smaller size, not a {type(smaller).__name__}")
     for what, one, other in (
         ("setting", theory.setting, simulation.setting),
         ("data", theory.made.data, simulation.made.data),
@@ -190,14 +190,14 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
         theory.made.declaration != simulation.made.declaration
     ):
         raise ParameterError(
-            f"theory and simulation are of two declarations with the name {theory.setting}: solve and simulate the "
-            "same one again"
+            f"theory and simulation are of different declarations named {theory.setting}: solve and simulate the "
+            "same one"
         )
     for name, value in theory.parameters.items():
         other_value = simulation.parameters.get(name)
         if other_value != value:
             raise ParameterError(
-                f"theory and simulation are at different values: {name}={value} and {name}={other_value}"
+                f"theory and simulation have different values: {name}={value} and {name}={other_value}"
             )
     if simulation.seeds < 2:
         raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")

@@ -87,23 +87,23 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     if not os.path.lexists(file):
         raise DeriveError(f"there is no file {file}; results are written with .save({str(file)!r})")
     if file.is_dir() and file.suffix != ".zarr":
-        raise DeriveError(f"{file} is a directory and no saved result; give a .nc file or a .zarr directory")
+        raise DeriveError(f"{file} is a directory but not a saved result; give a .nc file or a .zarr directory")
     check_seal(file)
     try:
         skeleton, numbers = _of_directory(file) if file.is_dir() else _of_file(file)
         held = parsed_json(skeleton)
         if not fits(held, dict) or held.get("format") != FORMAT:
-            raise DeriveError(f"{file} was saved by another version; make it again with this one")
+            raise DeriveError(f"{file} was saved by another version; compute it again with this one")
         result = decoded(held.get("result"), numbers)
     except DeriveError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever HDF5 raises on a damaged or foreign file
         what = f"{type(error).__name__}: {error}"[:120]
         raise DeriveError(
-            f"{file} is not a result saved by this version, or is damaged ({what}); make it again"
+            f"{file} is not a result saved by this version, or is damaged ({what}); compute it again"
         ) from None
     if not isinstance(result, Saved):
-        raise DeriveError(f"{file} holds no result")
+        raise DeriveError(f"{file} contains no result")
     return result
 
 
@@ -123,7 +123,7 @@ def _of_file(path: Path) -> tuple[bytes, np.ndarray]:
                 raise ValueError(f"no {name}")
             plain = part.chunks is None and not part.is_virtual and not part.external
             if not plain or part.nbytes > path.stat().st_size:
-                raise ValueError(f"{name} takes more than the file has")
+                raise ValueError(f"{name} needs more data than the file contains")
             parts.append(part[()])
     return parts[0].tobytes(), parts[1]
 

@@ -104,7 +104,7 @@ def write_result(result: Saved, path: Path) -> Path:
             _write_directory(tree, skeleton, pool.numbers(), path)
     except OSError as error:
         raise DeriveError(
-            f"{path}: cannot be written ({error.strerror or error}); make room, or choose another file"
+            f"{path}: cannot be written ({error.strerror or error}); free some space, or choose another file"
         ) from None
     return path
 
@@ -157,7 +157,7 @@ class Pool:
     def encoded(self, value: Any) -> Any:
         """Return the value as JSON; anything but a list, text or number is an object whose only key names its type."""
         if not is_dataclass(type(value)):
-            raise DeriveError(f"a result holds a {type(value).__name__}, which cannot be saved")
+            raise DeriveError(f"a result contains a {type(value).__name__}, which cannot be saved")
         name = f"{type(value).__module__}.{type(value).__qualname__}"
         parts = [f.name for f in fields(value) if not f.metadata.get("live")]
         return {"object": [name, {part: self.encoded(getattr(value, part)) for part in parts}]}
@@ -195,7 +195,7 @@ class Pool:
     @encoded.register
     def _array(self, array: np.ndarray) -> Any:
         if array.dtype.kind not in "fiub":
-            raise DeriveError(f"a result holds an array of {array.dtype}, which cannot be saved")
+            raise DeriveError(f"a result contains an array of {array.dtype}, which cannot be saved")
         flat = np.asarray(array, float).ravel()
         start, self.count = self.count, self.count + flat.size
         self.parts.append(flat)

@@ -58,7 +58,7 @@ def check_seal(path: Path) -> None:
         length = size - len(end) + start
         if end[start:] != _trailer(file, length):
             raise DeriveError(
-                f"{path} was changed after it was saved ({_where(file, length, end[start:])}); save it again"
+                f"{path} was modified after it was saved ({_where(file, length, end[start:])}); save it again"
             )
 
 
@@ -138,8 +138,8 @@ def _check_directory(path: Path) -> None:
     names = _names(path)
     for name in sorted({*names, *map(str, digests)}):
         if name not in names:
-            raise DeriveError(f"{path} was changed after it was saved: {name} is missing; save it again")
+            raise DeriveError(f"{path} was modified after it was saved: {name} is missing; save it again")
         if digests.get(name) != _whole_digest(path / name):
-            raise DeriveError(f"{path} was changed after it was saved: {name} differs; save it again")
+            raise DeriveError(f"{path} was modified after it was saved: {name} differs; save it again")
     if content != _listed(digests):
         raise DeriveError(f"{path / LIST} was changed; save the result again")

@@ -97,7 +97,7 @@ class Solution(PointResult, Prediction):
 
         found, points = self.layer(layer), np.atleast_1d(real_places(z))
         if self.solver is None:
-            raise ParameterError("A(z) is not kept with a saved result; solve again and ask for it")
+            raise ParameterError("A(z) is not part of a saved result; solve again and compute it")
         return a_matrices(self.solver, self, points, found.label)
 
     def __getitem__(self, name: str) -> np.ndarray:

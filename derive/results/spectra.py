@@ -182,7 +182,8 @@ def verdict_of(one: FittedSpectrum) -> str:
         for side, name in ((one.vectors[0].left, "rows"), (one.vectors[0].right, "columns"))
         if side.localised
     ]
-    return f"{words}; the largest singular value lives on about {' and '.join(places)}" if places else words
+    return f"{words}; the vectors of the largest singular value extend over about "
+    f"{' and '.join(places)}" if places else words
 
 
 def notes_of(one: FittedSpectrum) -> list[str]:
@@ -191,11 +192,11 @@ def notes_of(one: FittedSpectrum) -> list[str]:
     if one.layout != MATRIX:
         notes.append(f"kernel {' x '.join(map(str, one.shape))}, read as {one.layout}, unfolded")
     if one.left_out:
-        notes.append(f"{one.left_out} rows and columns of zeros left out")
+        notes.append(f"{one.left_out} rows and columns of zeros omitted")
     if one.verdict == NOT:
         notes.append(
             f"the bulk is not Marchenko-Pastur (KS {one.distance:.2g}, noise has at most {one.distance_allowed:.2g}): "
-            "scale and edges describe it badly, and what lies beyond is a tail rather than outliers"
+            "scale and edges describe it poorly, and the values beyond form a tail rather than outliers"
         )
     elif one.verdict != FITS:
         notes.append(
@@ -211,11 +212,11 @@ def notes_of(one: FittedSpectrum) -> list[str]:
         )
     if one.largest_entry > one.entry_threshold:
         notes.append(
-            f"the largest entry is {one.largest_entry:.3g} times the scale, and one above {one.entry_threshold:.3g} "
-            "can make an outlier by itself"
+            f"the largest entry is {one.largest_entry:.3g} times the scale, and a single entry above "
+            f"{one.entry_threshold:.3g} can create an outlier"
         )
     if one.tail is not None:
-        doubts = f"not to be believed: {', and '.join(one.tail_doubts)}" if one.tail_doubts else "believed, although "
+        doubts = f"not reliable: {', and '.join(one.tail_doubts)}" if one.tail_doubts else "believed, although "
         doubts += "" if one.tail_doubts else "a log-normal tail is rarely excluded and eigenvalues repel each other"
         notes.append(
             f"power law of the {one.tail.count} largest eigenvalues: exponent "

@@ -75,8 +75,8 @@ def refuse_among_packages(directory: Path) -> None:
         )
     if any(place.is_relative_to(home / package) for package in ("derive", "numerics", "generated")):
         raise ParameterError(
-            f"{directory} holds the code of this project itself; write solvers to a directory of your own (what ships "
-            "is written by `derive build`)"
+            f"{directory} contains the code of this project; write solvers to a directory of your own (shipped "
+            "solvers are written by `derive build`)"
         )
 
 
@@ -148,7 +148,7 @@ class KeptFiles:
         reason = _open_to_others(self.place)
         if reason:
             self._refused = True
-            print(f"note: nothing is kept in {self.place} between runs: {reason}", file=sys.stderr)
+            print(f"note: nothing is cached in {self.place}: {reason}", file=sys.stderr)
             return None
         self._secret = _secret(self.place / SECRET_FILE, make)
         return self._secret

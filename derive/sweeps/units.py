@@ -78,7 +78,7 @@ def computed(unit: Unit) -> str:
     for library, version in unit.versions.items():
         if here[library] != version:
             raise DeriveError(
-                f"a worker has {library} {here[library]}, where the sweep was begun with {version}; install the same"
+                f"a worker has {library} {here[library]}, but the sweep was started with {version}; install the same"
             )
     with _ONE_AT_A_TIME:
         return written(unit)

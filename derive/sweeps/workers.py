@@ -80,8 +80,8 @@ def run(units: Sequence[Unit], crew: Crew, done: Done) -> list[str]:
                         waiting.appendleft(unit)
                     else:
                         trouble = trouble or DeriveError(
-                            f"the executor has lost its workers ({' '.join(str(error).split())[:200]}); run the same "
-                            "again to go on"
+                            f"the executor has lost its workers ({' '.join(str(error).split())[:200]}); run the "
+                            "same command again to resume"
                         )
             if trouble is not None:
                 raise trouble

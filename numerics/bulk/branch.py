@@ -547,7 +547,7 @@ def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.
             return r, tangent
     if np.all(last < 1e-6):  # rounding, where a response nearly vanishes
         return r, tangent
-    raise NumericalError("the bulk equations could not be followed from infinity; take less extreme parameters")
+    raise NumericalError("the bulk equations could not be continued from infinity; take less extreme parameters")
 
 
 def follow(

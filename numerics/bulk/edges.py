@@ -81,7 +81,7 @@ def support_from_branch(
     converged = np.isfinite(errors) & (errors < 1e-6)
     spare = (np.minimum(x - bottom.z, top.z - x) < 1e-4 * (top.z - bottom.z)) | np.isin(x, more)
     if np.any(~converged & ~spare):
-        raise NumericalError(f"the bulk could not be followed at x = {x[~converged & ~spare][0]:.6g}")
+        raise NumericalError(f"the bulk could not be continued to x = {x[~converged & ~spare][0]:.6g}")
     x, r = x[converged], r[converged]
     empty = r[:, branch.resolvent_index].imag == 0
     intervals: Intervals = []

@@ -154,7 +154,7 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
             return End(0.0 if abs(now.z) < 1e-9 * height else now.z, POLE)
         z = now.z
     raise NumericalError(
-        f"the bulk could not be followed along the real axis near z = {z:.6g}; take less extreme parameters"
+        f"the bulk could not be continued along the real axis near z = {z:.6g}; take less extreme parameters"
     )
 
 

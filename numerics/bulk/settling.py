@@ -65,7 +65,7 @@ def _converge_nodes(law: BulkLaw, p: Point) -> tuple[int, float]:
         if moved <= TOLERANCE:
             return nodes, float(moved)
         nodes *= 2
-    remaining = f"the bulk still moves by {moved:.1e}" if np.isfinite(moved) else "the bulk is not found"
+    remaining = f"the bulk still changes by {moved:.1e}" if np.isfinite(moved) else "the bulk was not found"
     raise not_converged(law.densities, f"with {most} values {remaining}") from failure
 
 
@@ -79,7 +79,7 @@ def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> Numerica
     names = " and ".join(name for _, name in densities)
     cures = {
         "trait": "take values and weights instead of a density, or cut it off where it is thin",
-        "field": "take a smoother function of it there",
+        "field": "use a smoother function of it there",
     }
     cure = " or ".join(cures[kind] for kind in dict.fromkeys(kind for kind, _ in densities))
     return NumericalError(f"the average over {names} has not converged: {told}; {cure}")

@@ -52,7 +52,7 @@ class CertificateCheck:
         """Return a sentence about the failure."""
         value = "nothing" if self.value is None else f"{self.value:.6g}"
         wanted = "nothing" if self.expected is None else f"{self.expected:.6g}"
-        return f"the certificate fails: {self.place}, {self.what}, {value} where {wanted} is expected"
+        return f"the certificate fails: {self.place}, {self.what}, {value} instead of {wanted}"
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
     critical = search.critical(start)
     if search.step(critical.low).adds_up():
         raise NumericalError(
-            f"noise of each step adds up in {loss} along modes that nothing damps; add a ridge, or observe another loss"
+            f"noise of each step accumulates in {loss} along undamped modes; add a ridge, or observe another loss"
         )
     while of.settles:
         nodes *= 2
@@ -229,8 +229,8 @@ class _Search:
         low, high = self._bisected(low, high, FINEST)
         if not self.grows(high) or high / low - 1 > WIDEST:
             raise NumericalError(
-                f"whether training grows cannot be decided between the rates {low:.6g} and {high:.6g}; change "
-                "parameters a little, or add a small ridge"
+                f"stability is undecided between the rates {low:.6g} and {high:.6g}; change parameters slightly, "
+                "or add a small ridge"
             )
         error = (high - low) / 2 + math.sqrt(TOUCHING) * high
         return CriticalRate((low + high) / 2, error, low, high, self._kind(high), None)
@@ -244,7 +244,7 @@ class _Search:
             low /= 4
         else:
             raise NumericalError(
-                f"training grows at all values from {low:.1e} to {start:.3g}; start from one at which it is bounded"
+                f"training grows at all rates from {low:.1e} to {start:.3g}; start from a rate at which it is bounded"
             )
         for _ in range(FARTHEST):
             high = 4 * low if low == start or 4 * low not in self.seen else min(r for r in self.seen if r > low)
@@ -252,7 +252,7 @@ class _Search:
                 return low, high
             low = high
         raise NumericalError(
-            f"training stays bounded up to the value {low:.1e}; raise a parameter that multiplies its updates"
+            f"training remains bounded up to the rate {low:.1e}; raise a parameter that multiplies its updates"
         )
 
     def _bisected(self, low: float, high: float, width: float) -> tuple[float, float]:

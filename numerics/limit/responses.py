@@ -119,7 +119,7 @@ class ResponsesAt(SitesAt):
                 if share < 1e-9:
                     last = Reached(here.v + way * done, r, tangent)
                     raise UnfollowedResponses(
-                        f"the responses of training cannot be followed near w = {1 - v:.4g}", last
+                        f"the responses of training cannot be continued near w = {1 - v:.4g}", last
                     )
         return Reached(there, r, tangent)
 
@@ -172,7 +172,7 @@ class ResponsesAt(SitesAt):
                     here = end
                     continue
             if narrow:
-                raise UnfollowedResponses(f"the responses of training cannot be followed near w = {1 - v[0]:.4g}")
+                raise UnfollowedResponses(f"the responses of training cannot be continued near w = {1 - v[0]:.4g}")
             middle = (low + high) / 2
             waiting += [(middle, high), (low, middle)]
         raise UnfollowedResponses("something next to the circle is not resolved")

@@ -156,7 +156,7 @@ class _RateQuestion:
         steps = len(first.observables[self.loss]) - 1
         if steps < 1:
             raise ParameterError(
-                f"{self.loss} is observed at one time only; observe it along the training to ask for its growth"
+                f"{self.loss} is observed at one time only; observe it during training to measure its growth"
             )
         return steps
 

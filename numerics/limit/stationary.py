@@ -74,8 +74,8 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
     while limit.settles:
         if nodes >= MOST:
             raise NumericalError(
-                f"the averages over the density of a trait have not converged: with {nodes} of its values results "
-                f"still move by {moved:.1e}; cut its density off, or take values and weights instead"
+                f"the averages over the density of a trait have not converged: with {nodes} nodes results still "
+                f"change by {moved:.1e}; cut its density off, or take values and weights instead"
             )
         nodes *= 2
         finer = limit_at(limit, p, nodes).rested()
@@ -88,7 +88,7 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
     last.check_stable(limits.radius)
     if limit.forgotten and last.remembers(limits.radius):
         raise NumericalError(
-            f"some directions never forget how they began, and {limit.forgotten} is not set by a drawn source; add a "
+            f"some directions never forget their initial condition, and {limit.forgotten} is not a drawn source; add a "
             "ridge, or start all fields from drawn sources"
         )
     return replace(limits, nodes=nodes if limit.settles else None)

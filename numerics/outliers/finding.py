@@ -65,8 +65,8 @@ SMALLEST_LEADING = 1e-290
 KNOWN = 1e-3
 """Relative effect of rounding on an eigenvalue above which it determines no outlier."""
 UNRESOLVED = (
-    "the matrix whose eigenvalues are the outliers has entries that differ by so many orders of magnitude that float64 "
-    "cannot tell the smaller outliers; take less extreme parameters, or fewer steps"
+    "the matrix whose eigenvalues are the outliers has entries that differ by too many orders of magnitude for "
+    "float64 to resolve the smaller outliers; take less extreme parameters, or fewer steps"
 )
 
 Places = Sequence[np.ndarray] | None

@@ -197,4 +197,4 @@ def _passes(block: FollowedBlock, centre: float | None) -> Generator[float, Slop
         left = left - block.improvement(left_applied + left_sloped @ left_step, transposed=True)
         if centre is not None:
             here = float(np.mean(zeros.real))
-    raise Lost("replicas differ too much for that")
+    raise Lost("replicates differ too much for that")

@@ -210,7 +210,7 @@ class _OfCycle:
         slopes: dict[int, np.ndarray] = {}
         here = np.array(values[last])
         for number, order in enumerate(orders):
-            tell(0.4 + 0.5 * number / len(orders), f"outliers of replica {number + 1} of {len(orders)}")
+            tell(0.4 + 0.5 * number / len(orders), f"outliers of replicate {number + 1} of {len(orders)}")
             if isinstance(order, Moved):
                 there = ends.smalls(self._stepped(order.changes(self.cycle.reads), STEP))
                 smalls = {time: begun[time] + (small - begun[time]) / STEP for time, small in there.items()}

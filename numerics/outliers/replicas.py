@@ -69,7 +69,7 @@ def replica_outliers(
     try:
         found = followed_outliers(problem, spectra, outliers, orders)
         if any(len(one) != len(outliers) for one in found):
-            raise Lost("one is so close to the edge that not all replicas have it")
+            raise Lost("one is so close to the edge that some replicates lack it")
         worst = _check(problem, outliers, found, nearby)
         return Replicas(found, ReplicateMethod("followed", worst))
     except Lost as lost:
@@ -86,10 +86,10 @@ def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float
     far = int(np.argmax(np.max(np.abs(here - outliers) / allowed, axis=1, initial=0.0)))
     again = outlier_positions(problem.with_order(orders[far]))
     if len(again) != len(outliers):
-        raise Lost("a replica that was solved again has more or fewer outliers")
+        raise Lost("a replicate that was solved again has a different number of outliers")
     off = np.abs(np.array(again) - here[far])
     if np.any(off > allowed):
-        raise Lost("a replica that was solved again disagrees")
+        raise Lost("a replicate that was solved again disagrees")
     return float(np.max(off * AGREE / allowed, initial=0.0))
 
 
@@ -207,4 +207,4 @@ def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[O
     try:
         return follow_zeros(block, z, matrices, len(orders))
     except NumericalError as error:
-        raise Lost("one is so close to the edge that it meets the bulk in a replica") from error
+        raise Lost("one is so close to the edge that it meets the bulk in a replicate") from error

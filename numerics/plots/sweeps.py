@@ -78,7 +78,7 @@ def draw_sweep(data: SweepData, title: str, log: bool = False) -> Figure:
     if data.values.ndim not in (1, 2):
         raise ParameterError(f"a figure has one or two axes, and this sweep has {data.values.ndim}: fix a parameter")
     if not np.isfinite(data.values).any():
-        raise ParameterError(f"there is nothing to draw: no point of the sweep has a {data.quantity}")
+        raise ParameterError(f"there is nothing to plot: no point of the sweep has a {data.quantity}")
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     panel = figure.subplots()
     off = ~np.isfinite(data.values)

@@ -312,8 +312,7 @@ def compare(
         matches = match(layer, simulated.eigenvalues, other.eigenvalues, simulated.whole)
         if matches.left_out:
             raise NumericalError(
-                f"{name}{matches.left_out[0]} are not among the eigenvalues that were computed; simulate with "
-                "eigenvalues=all"
+                f"{name}{matches.left_out[0]} are not among the computed eigenvalues; simulate with eigenvalues=all"
             )
         rows += [one.row(name) for one in (*matches.outliers, *matches.means)]
         rows += _edge_rows(name, layer, matches, simulated)

@@ -74,7 +74,7 @@ class SimulatedLayer(ArrayRecord):
         """Return the eigenvalues; refused if only the outermost are known; what: the quantity that needs them."""
         if not self.whole:
             raise NumericalError(
-                f"{what} needs all eigenvalues, and only the outermost were computed; simulate with eigenvalues=all"
+                f"{what} needs all eigenvalues, but only the outermost were computed; simulate with eigenvalues=all"
             )
         return self.eigenvalues
 
@@ -105,8 +105,8 @@ class SimulatedLayer(ArrayRecord):
         kept = min(map(len, now))
         if not self.whole and kept < self.size and max(above, below) >= kept // 2:
             raise NumericalError(
-                f"{max(above, below)} eigenvalues or more stand out at time {time}, and no others were computed there; "
-                "simulate with eigenvalues=all"
+                f"{max(above, below)} or more eigenvalues are separated at time {time}, but no others were "
+                "computed there; simulate with eigenvalues=all"
             )
         return np.array(
             [
@@ -247,7 +247,7 @@ def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
         low, high = (middle, high) if needed(middle) <= MEMORY_SHARE * there else (low, middle)
     digits = max(0, len(str(low)) - 2)
     fits = low // 10**digits * 10**digits
-    advice = f"--size {fits} fits" if fits >= 2 else "no size fits, so take smaller parameters"
+    advice = f"--size {fits} fits" if fits >= 2 else "no size fits; take smaller parameters"
     raise ParameterError(
         f"size={size} needs about {needed(size) / 1e9:.3g} GB at these parameters and {there / 1e9:.3g} GB are free; "
         f"{advice}"

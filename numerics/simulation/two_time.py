@@ -25,8 +25,8 @@ def check_declared(setting: Setting, wanted: Wanted) -> None:
         missing = [f for f in name[1:] if f in made]
         if missing:
             raise NoTwoTime(
-                f"{name}: {missing[0]} is made by the derivation, so that a simulation has it not; "
-                "give it an equation of its own, or ask the theory alone"
+                f"{name}: {missing[0]} exists only in the derivation, not in a simulation; give it an equation of "
+                "its own, or use the theory alone"
             )
 
 

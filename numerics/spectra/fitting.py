@@ -429,7 +429,7 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
     matrix = unfold(array, read_as[0])
     finite = np.isfinite(matrix)
     if not finite.all():
-        return f"{int((~finite).sum())} entries are NaN or infinite: the training diverged or the file is damaged"
+        return f"{int((~finite).sum())} entries are NaN or infinite: training diverged or the file is damaged"
     largest = max(float(matrix.max()), -float(matrix.min()))
     if largest == 0.0:
         return "all entries are zero"
@@ -440,9 +440,7 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
     if left_out:
         matrix = matrix[live_rows][:, live_columns]
         if min(matrix.shape) < SMALLEST_SIDE:
-            return (
-                f"without its zero rows and columns it is {matrix.shape[0]} x {matrix.shape[1]}: too small for a bulk"
-            )
+            return f"without zero rows and columns it is {matrix.shape[0]} x {matrix.shape[1]}: too small for a bulk"
     try:
         with threads_for(min(matrix.shape)):
             gram = gram_of(matrix)

@@ -19,7 +19,7 @@ EDGE_TOLERANCE = 0.02
 """Largest difference of lower edges, relative to the upper edge, for bulks of the same shape."""
 
 AGREES, DIFFERS, MISSING, MORE = "agrees", "differs", "not in the matrix", "not in the theory"
-HIDDEN = "too close to the edge to be seen at this size"
+HIDDEN = "too close to the edge to be resolved at this size"
 SHOWN = "shown, not compared"
 """Verdict on outliers without a known error, below the bulk or in a gap."""
 
@@ -72,7 +72,7 @@ def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpe
     solved, name = _layer(path, content, layer)
     edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
     errors = solved.get("outlier_errors")
-    wrong = f"the theory file {path} is not what derive solve --json prints"
+    wrong = f"the theory file {path} is not an output of derive solve --json"
     if not isinstance(edges, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in edges):
         raise CheckpointError(f"{wrong}: bulk_edges must be a list of [low, high]")
     errors = [None] * len(outliers) if errors is None and isinstance(outliers, list) else errors
@@ -90,7 +90,7 @@ def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpe
     low, high = intervals[0][0], intervals[-1][1]
     if low < -1e-9 * high or high <= 0.0:
         raise CheckpointError(
-            f"the theory file {path} has negative eigenvalues ({low:.6g}), and W^T W has none; solve a model that "
+            f"the theory file {path} has negative eigenvalues ({low:.6g}), but W^T W has none; solve a model that "
             "probes a matrix such as W^T W / N"
         )
     return ExpectedSpectrum(name, (max(low, 0.0), high), tuple(map(float, outliers)), tuple(errors))
@@ -104,7 +104,7 @@ def _layer(path: Path, content: Any, layer: str | None) -> tuple[dict[str, Any],
     """Return the solution of the requested layer: the only one, or by name or number from 1."""
     if isinstance(content, dict) and "bulk_edges" in content:
         if layer is not None:
-            raise CheckpointError(f"the theory file {path} holds one solution and no layers; leave out --layer")
+            raise CheckpointError(f"the theory file {path} contains one solution without layers; omit --layer")
         return content, str(content.get("setting", path.stem))
     layers = content.get("layers", content) if isinstance(content, dict) else content
     if isinstance(layers, list):
@@ -192,14 +192,14 @@ def _hidden(spectrum: FittedSpectrum, eigenvalue: float) -> bool:
 
 def _verdict(spectrum: FittedSpectrum, theory: ExpectedSpectrum, pairs: list[MatchedOutlier], same_shape: bool) -> str:
     if spectrum.verdict == NOT:
-        return "not comparable: the bulk of the matrix is not Marchenko-Pastur, so that it has no edge to compare with"
+        return "not comparable: the bulk of the matrix is not Marchenko-Pastur and has no edge for comparison"
     if not same_shape:
         root = math.sqrt(theory.edges[0] / theory.edges[1])
         ratio = ((1.0 - root) / (1.0 + root)) ** 2
         here = min(spectrum.aspect_ratio, 1.0 / spectrum.aspect_ratio)
         return (
-            f"another shape: the bulk of the theory is that of sides in ratio {ratio:.4g}, and the matrix has "
-            f"{here:.4g}; solve the theory at the ratio of the matrix"
+            f"different shapes: the bulk of the theory belongs to a ratio of sides of {ratio:.4g}, but the matrix "
+            f"has {here:.4g}; solve the theory at the ratio of the matrix"
         )
     wrong = [pair for pair in pairs if not pair.agrees]
     if wrong:

@@ -110,6 +110,6 @@ def check_expected(expected: ExpectedMemory, most: float | None) -> None:
     if expected.most == expected.outliers:
         less += ", or leave out spectra (layer=none) or their path (path=False)"
     raise ParameterError(
-        f"this takes {expected.sentence}, and {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
+        f"this takes {expected.sentence}, but {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
         "(memory=GB, --memory GB)"
     )

@@ -70,7 +70,7 @@ class QuadratureReport(Described):
             if self.over == "Gaussian fields"
             else f"exact forward pass for each of {self.nodes} values of a trait"
         )
-        return f"{way}, moved by {self.error:.1e} from {self.coarser}"
+        return f"{way}, relative change {self.error:.1e} from {self.coarser}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class BiasCorrection(Described):
 
     @property
     def sentence(self) -> str:
-        return f"taken off: {self.share:.2f}({self.doubt:.2f}) of the difference to halves"
+        return f"subtracted: {self.share:.2f}({self.doubt:.2f}) of the difference to halves"
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class BulkMethod(Described):
         told = f"{self.responses} response equations with averages over {which}, followed by Newton's method"
         if self.nodes is None or self.error is None:
             return told
-        return f"{told}; densities at {self.nodes} values, moved by {self.error:.1e} with twice as many"
+        return f"{told}; densities at {self.nodes} nodes, relative change {self.error:.1e} with twice as many"
 
 
 @dataclass(frozen=True)
@@ -177,14 +177,14 @@ class ReplicateMethod(Described):
     @property
     def sentence(self) -> str:
         if self.way == "followed":
-            return f"followed from the mean; the farthest, solved again, agrees to {self.discrepancy:.1g} errors"
+            return f"continued from the mean; the farthest, solved again, agrees to {self.discrepancy:.1g} errors"
         if self.way == "solved":
-            return f"each replicate solved anew: {self.reason}"
+            return f"each replicate solved separately: {self.reason}"
         if self.way == "from the mean":
             return "each solved from the mean's vectors"
         if self.way == "differences":
-            return f"differences, since to first order they are off by {self.discrepancy:.1g} errors"
-        return f"to first order; differences of the one that moves most agree to {self.discrepancy:.1g} errors"
+            return f"differences, because first-order changes are off by {self.discrepancy:.1g} errors"
+        return f"to first order; differences for the one that changes most agree to {self.discrepancy:.1g} errors"
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class UndecidedOutlier(Described):
         if self.edge is None or self.error is None:
             return "an outlier is within its standard error of the edge, or some replicates lack it; raise samples"
         return (
-            f"whether there is an outlier at the edge {self.edge:.6g} is not decided: that is known to "
+            f"whether there is an outlier at the edge {self.edge:.6g} is undecided: the error of the edge is "
             f"{self.error:.1g}; raise samples"
         )
 
@@ -232,8 +232,8 @@ class MissingOverlaps(Described):
     @property
     def sentence(self) -> str:
         if self.why == "dependent spikes":
-            return "not given: the spikes are too nearly dependent for sampled order parameters"
-        return f"not given: vectors are read off A(z), of about {self.rows} rows; take fewer steps or labels"
+            return "not available: the spikes are too nearly dependent for sampled order parameters"
+        return f"not available: vectors need A(z), which has about {self.rows} rows; take fewer steps or labels"
 
 
 @dataclass(frozen=True)
@@ -251,11 +251,11 @@ class PathErrors(Described):
     def sentence(self) -> str:
         told = "followed from the mean"
         if self.anew:
-            told += f"; at {self.anew} of {self.times} times each replicate is solved anew"
+            told += f"; at {self.anew} of {self.times} times each replicate is solved separately"
         if self.unknown:
             told += (
-                f"; not given at {self.unknown} of {self.times} times: replicates differ too much to be followed, and "
-                "matrices are too large to solve for each; raise samples"
+                f"; not available at {self.unknown} of {self.times} times: replicates differ too much for "
+                "continuation, and matrices are too large to solve each of them; raise samples"
             )
         return told
 
@@ -269,7 +269,7 @@ class OmittedPath(Described):
 
     @property
     def sentence(self) -> str:
-        return f"given if it is asked for: the eigenproblem has {self.rows} rows"
+        return f"computed on request: the eigenproblem has {self.rows} rows"
 
 
 @dataclass(frozen=True)

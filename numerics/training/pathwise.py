@@ -90,7 +90,7 @@ class SampledQuantity:
         if slopes and tolerance > ROUNDING:
             raise NumericalError(
                 f"the basis of the past is truncated to {plan.rank} directions, and the truncation jumps with the "
-                f"parameters; take more samples or fewer steps"
+                f"parameters; use more samples or fewer steps"
             )
         program = _program(self.training, self.of, plan.rank, self.spectral, slopes)
         x, cut = jnp.asarray([getattr(p, name) for name in self.of], float), np.full(2, tolerance)

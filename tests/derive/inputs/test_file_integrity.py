@@ -93,7 +93,7 @@ def test_a_changed_byte_of_a_result_is_refused_with_its_place(tmp_path: Path):
     check_seal(path)
     for place in (0, 1234, 69_999):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
-        with pytest.raises(DeriveError, match="was changed after it was saved") as caught:
+        with pytest.raises(DeriveError, match="was modified after it was saved") as caught:
             check_seal(path)
         first, last = map(int, re.findall(r"between bytes (\d+) and (\d+)", str(caught.value))[0])
         assert first <= place < last
