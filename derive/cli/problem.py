@@ -133,14 +133,9 @@ def save_plot(figure: Figure, plot: str) -> None:
         raise DeriveError(f"cannot write {plot} ({error.strerror}); choose another file for --plot") from None
 
 
-def save_plot_data(figure: Figure, plot: str) -> str:
-    """Write the numbers of a figure beside it as CSV; return the name of the file."""
-    from derive.cli.tables import write_rows
-    from numerics.plots.data import figure_rows
-
-    beside = str(Path(plot).with_suffix(".csv"))
-    write_rows(beside, list(figure_rows(figure)))
-    return beside
+def beside_plot(plot: str) -> str:
+    """Return the name of the table with the numbers of a figure."""
+    return str(Path(plot).with_suffix(".csv"))
 
 
 def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], bool]:

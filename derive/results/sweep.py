@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from numerics.support.formatting import counted, html_table, listed, shown_numbe
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+
+    from numerics.plots.sweeps import SweepData
 
 SHOWN = 5
 """Rows of a long table shown at either end."""
@@ -111,7 +114,30 @@ class Sweep(Saved):
         or one at another time as "test_loss at 5"; by default the loss if there is one, otherwise the first outlier or
         edge. log: a logarithmic scale of the quantity. Points that diverged are hatched.
         """
-        from numerics.plots.sweeps import SweepData, column, draw_sweep
+        from numerics.plots.sweeps import draw_sweep
+
+        made = replace(self.made, parameters=self.points[0].parameters)
+        return draw_sweep(self._quantity(quantity), made.title(without=self.axes), log)
+
+    def plot_rows(self, quantity: str | None = None) -> list[dict[str, Any]]:
+        """Return the numbers of `plot` as one row per point: parameters, the quantity, and its error or simulation."""
+        data = self._quantity(quantity)
+        tables = {
+            data.quantity: data.values,
+            f"{data.quantity}_error": data.errors,
+            f"{data.quantity} (simulation)": data.simulated,
+            f"{data.quantity} (simulation error)": data.simulated_errors,
+        }
+        columns = {name: table.ravel().tolist() for name, table in tables.items() if table is not None}
+        points = product(*self.axes.values())
+        return [
+            {**dict(zip(self.axes, point, strict=True)), **{name: column[k] for name, column in columns.items()}}
+            for k, point in enumerate(points)
+        ]
+
+    def _quantity(self, quantity: str | None) -> SweepData:
+        """Return a quantity at all points, as `plot` takes it."""
+        from numerics.plots.sweeps import SweepData, column
 
         rows = [dict(row) for row in self.rows()]
         name = self._default_quantity(rows) if quantity is None else quantity
@@ -134,9 +160,7 @@ class Sweep(Saved):
             raise ParameterError(f"there is no {name!r} to draw; there are {have}, and observables as 'NAME at TIME'")
         symbols = dict(self.made.symbols)
         errors, simulated, spread = (shaped(tail) for tail in ("_error", " (simulation)", " (error)"))
-        data = SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
-        made = replace(self.made, parameters=self.points[0].parameters)
-        return draw_sweep(data, made.title(without=self.axes), log)
+        return SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
 
     def _quantities(self, rows: list[dict[str, Any]]) -> list[str]:
         """Return the columns that can be plotted."""

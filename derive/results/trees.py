@@ -167,11 +167,15 @@ def labelled_sweep(sweep: Result) -> xarray.Dataset | xarray.DataTree:
     agrees = np.array([point.agrees for point in sweep.points]).reshape(shape)
     return xarray.DataTree.from_dict(
         {
-            "/": xarray.Dataset({"agrees": (names, agrees)}, attrs=attributes(sweep)),
+            "/": xarray.Dataset({"agrees": (names, agrees)}, coords=_along_axes(sweep), attrs=attributes(sweep)),
             "/theory": _dataset(sweep, [point.theory for point in sweep.points]),
             "/simulation": _dataset(sweep, [point.simulation for point in sweep.points]),
         }
     )
+
+
+def _along_axes(sweep: Result) -> dict[str, tuple[str, list[Any]]]:
+    return {name: (name, list(values)) for name, values in sweep.axes.items()}
 
 
 def _dataset(sweep: Result, results: Sequence[Any]) -> xarray.Dataset:
@@ -200,7 +204,7 @@ def _dataset(sweep: Result, results: Sequence[Any]) -> xarray.Dataset:
             None if point is None else next((x for x in point.layers if x.label == label), None) for point in points
         ]
         (_add_spectra if simulated else _add_theory)(table, tail, layers)
-    found = xarray.Dataset(table.aligned(), coords={name: (name, list(values)) for name, values in axes.items()})
+    found = xarray.Dataset(table.aligned(), coords=_along_axes(sweep))
     found["trouble"] = (tuple(axes), np.array(["; ".join(p.trouble) for p in results], dtype=str).reshape(shape))
     found.attrs = attributes(sweep)
     return _labelled(found)

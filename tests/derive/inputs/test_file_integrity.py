@@ -77,7 +77,7 @@ def test_a_changed_byte_of_a_journal_is_refused_at_its_line(tmp_path: Path):
         (lambda text: text.replace(b"\n", b"\r\n"), "Windows line ending"),
         (lambda text: text.replace(b'{"journal":2', b'{"journal":1'), "another version"),
         (lambda text: text.replace(b'"found":', b'"found":' + b"[" * 5000), "line 2"),
-        (lambda text: text.replace(b"diverged", b"divarged"), "line 2, is damaged or was changed"),
+        (lambda text: text.replace(b"diverged", b"divarged"), "line 2, is damaged or was modified"),
     ],
 )
 def test_a_journal_that_somebody_rewrote_is_refused(change, word: str, tmp_path: Path):
@@ -142,7 +142,7 @@ def test_an_archive_that_would_fill_the_memory_is_not_unpacked(tmp_path: Path, m
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("w.npy", header.getvalue() + bytes(10**6))
     (entry,) = read_checkpoint(tmp_path / "bomb.npz")
-    assert "1000000 bytes are there" in entry.broken
+    assert "contains 1000000 bytes" in entry.broken
     monkeypatch.setattr("derive.inputs.checkpoints.ARRAY_FREE_SIZE", bounds.Bound("here", "an array", 10**5, "bytes"))
     np.savez_compressed(tmp_path / "zeros.npz", w=np.zeros(10**6), v=np.zeros(10**4))
     zeros, few = read_checkpoint(tmp_path / "zeros.npz")
