@@ -1,9 +1,9 @@
 """Derive two-level dynamical mean-field theories of random matrices and trained networks.
 
-A declaration imports its words from here; see the README, "Declare your own model". The verbs are here too:
-`derive.load(...)` gives a model that solves, simulates, compares, sweeps and more. SymPy is imported only
-when the first of them is asked for, so that the command line starts at once. Editors and type checkers read the
-imports below, which never run; a new word stands in both lists.
+A declaration imports its words from here; see the README, "Declare your own model". It also exports the verbs:
+`derive.load(...)` returns a model that solves, simulates, compares, sweeps and more. SymPy is imported on first access,
+so that the command line starts quickly. Editors and type checkers read the imports below, which never run; a new word
+must be added to both lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can go wrong, as sentences: every error names the place and what to try."""
+"""Errors of the package; every message names the place and suggests what to try."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from derive.support.source_lines import Place, declaring_place
 
 
 class DeriveError(Exception):
-    """An error the user can act on: one printable line. `exit_code` is what the command line returns."""
+    """An error that the user can act on, with a printable one-line message. `exit_code` is the exit code of the command
+    line."""
 
     exit_code = 2
 
@@ -20,7 +21,7 @@ class DeriveError(Exception):
 
     @property
     def on_the_command_line(self) -> str:
-        """Return the sentence with its options as commands take them; `str` names them as Python does."""
+        """Return the message with options in the spelling of commands; `str` uses that of Python."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -28,11 +29,11 @@ class DeriveError(Exception):
 
 
 class DeclarationError(DeriveError):
-    """The declared model is not a model the engine can derive.
+    """The declared model cannot be derived.
 
-    `place` is the line of the declaration that is to blame, where it is known; it stands before the sentence.
-    `told_for` is the exception of Python's own that the sentence tells in plain words, if it does: where a declaration
-    has no slip it is a fault of the engine.
+    `place` is the faulty line of the declaration, if known; it precedes the message. `told_for` is the Python exception
+    that the message explains, if any. If the declaration contains no mistake, that exception indicates a bug in the
+    engine.
     """
 
     told_for: BaseException | None = None
@@ -45,12 +46,12 @@ class DeclarationError(DeriveError):
         self.blamed = False
 
     def blame(self, place: Place) -> None:
-        """Say which line is to blame, unless one that knew better has said so."""
+        """Attach the faulty line, unless a more specific one is attached already."""
         if not self.blamed:
             self.place, self.blamed = place, True
 
     def reword(self, in_words: Callable[[str], str]) -> None:
-        """Write the sentence in other words."""
+        """Replace the message."""
         self.sentence = in_words(self.sentence)
         self.args = (self.sentence,)
 
@@ -64,15 +65,15 @@ class DeclarationError(DeriveError):
 
 
 class NotANumber(DeclarationError, TypeError):
-    """A symbol stands where Python asks for a number. SymPy knows a TypeError as the answer to such a question."""
+    """A symbol is used where Python expects a number. It is a TypeError because SymPy expects one."""
 
 
 class NotAMatrix(DeclarationError, AttributeError):
-    """An expression is asked for what only a matrix or an array has."""
+    """An expression is used where only a matrix or an array is allowed."""
 
 
 class NotPickled(DeclarationError, TypeError):
-    """A part of a declaration is to be pickled. Python knows a TypeError as the answer."""
+    """Part of a declaration cannot be pickled. It is a TypeError because Python expects one."""
 
 
 class SizeError(DeclarationError):
@@ -80,7 +81,7 @@ class SizeError(DeclarationError):
 
 
 class Placed(Protocol):
-    """A part of a declaration that knows where it was written."""
+    """A part of a declaration that records where it was written."""
 
     @property
     def place(self) -> Place | None: ...
@@ -88,7 +89,7 @@ class Placed(Protocol):
 
 @contextmanager
 def blaming(part: Placed | None) -> Iterator[None]:
-    """Declaration errors raised here are put down to this part of the declaration."""
+    """Attribute declaration errors raised in this context to this part of the declaration."""
     try:
         yield
     except DeclarationError as error:
@@ -99,7 +100,7 @@ def blaming(part: Placed | None) -> Iterator[None]:
 
 @contextmanager
 def wording(in_words: Callable[[], Callable[[str], str]]) -> Iterator[None]:
-    """Declaration errors raised here are written in the words that this gives when it is asked."""
+    """Reword declaration errors raised in this context with the function that this callback returns."""
     try:
         yield
     except DeclarationError as error:
@@ -126,6 +127,6 @@ class NumericalError(DeriveError):
 
 
 class InternalError(DeriveError):
-    """A check of the engine on its own work failed: no result is given."""
+    """A consistency check of the engine failed, so no result is given."""
 
     exit_code = 3

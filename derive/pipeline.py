@@ -1,4 +1,4 @@
-"""From a declaration to everything that follows from it: one line per stage."""
+"""From a declaration to all derived records: one line per stage."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from derive.support.display import Displayed
 
 TRAINING_STAGES = ("system", "action", "average", "saddle", "single-site", "order", "method")
 PROBE_STAGES = ("probe", "blocks", "pencil", "bulk")
-"""What is told for each probed matrix; everything before is the training level."""
+"""The stages that are printed for each probed matrix; all earlier ones belong to the training level."""
 STAGES = (*TRAINING_STAGES, *PROBE_STAGES)
 
 
 def derive_model(model: Model) -> Derivation:
-    """Everything that follows from a declaration.
+    """Derive all records of a declaration.
 
-    Whatever cannot be derived is refused here. The eliminations, which take longest and refuse nothing, are done when
-    the pencil or the bulk of a probed matrix is first asked for, and kept.
+    Declarations that cannot be derived are refused here. Eliminations take the longest time and refuse nothing; they
+    run when the pencil or the bulk of a probed matrix is first accessed, and are cached.
     """
     derivation = Derivation(model)
     spectra = dict(model.probes)
@@ -57,7 +57,7 @@ def derive_model(model: Model) -> Derivation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Derivation(Displayed):
-    """The training level of a model, and by label each matrix that it probes."""
+    """The training level of a model and, by label, each probed matrix."""
 
     model: Model
 
@@ -91,33 +91,33 @@ class Derivation(Displayed):
 
     @cached_property
     def layout(self) -> Layout:
-        """The training level as forward passes read it."""
+        """The training level in the form that forward passes read."""
         return Layout(self.order, self.saddle)
 
     @cached_property
     def method(self) -> Method:
-        """How averages over sites are computed, so that the training level gives what the probed matrices need."""
+        """The closure of averages over sites that gives what the probed matrices need."""
         return choose_method(self.layout, needs_of(probed.in_closed_form for probed in self.probes.values()))
 
     @cached_property
     def needs(self) -> Needs:
-        """What the probed matrices need of the training level."""
+        """The order parameters that the probed matrices need."""
         return needs_of(probed.blocks for probed in self.probes.values())
 
     @cached_property
     def limit(self) -> StationaryLimit:
-        """The stationary limit of training, if its laws are linear and the same at all times; refused otherwise."""
+        """The stationary limit of training; refused unless its laws are linear and the same at all times."""
         with wording(self.as_declared):
             return find_limit(self.saddle, self.order)
 
     @cached_property
     def recursion(self) -> Recursion:
-        """The step that training applies over and over, if its laws are linear and the same at all times."""
+        """The repeated training step; refused unless its laws are linear and the same at all times."""
         with wording(self.as_declared):
             return find_recursion(self.saddle, self.order)
 
     def as_declared(self) -> Callable[[str], str]:
-        """A function that writes a sentence with declared expressions in place of fields that the engine made."""
+        """A function that replaces auxiliary fields in a sentence by declared expressions."""
         system = self.system
         return as_declared(system.model, (*system.fields, *(f for probe in system.probes for f in probe.fields)))
 
@@ -128,14 +128,15 @@ class Derivation(Displayed):
 
     @property
     def first(self) -> DerivedProbe:
-        """The first of the probed matrices, or the only one."""
+        """The first probed matrix."""
         for probed in self.probes.values():
             return probed
         raise DeclarationError(f"{self.model.name or 'the model'} declares no probe; add probe=spectrum(...) to it")
 
     @property
     def probe(self) -> ProjectedProbe:
-        """Of the first probed matrix, as blocks, pencil and bulk below; `probes` has all of them by label."""
+        """The projection of the first probed matrix, like blocks, pencil and bulk below; `probes` has all of them by
+        label."""
         return self.first.probe
 
     @property
@@ -156,7 +157,7 @@ class Derivation(Displayed):
     stages = TRAINING_STAGES
 
     def record(self, stage: str) -> Record:
-        """What there is to tell of a stage of the training level."""
+        """The record of a stage of the training level."""
         record: Record = getattr(self, stage.replace("-", "_"))
         return record
 
@@ -165,7 +166,7 @@ class Derivation(Displayed):
 class DerivedProbe(Displayed):
     """One probed matrix: its spectral fields joined to the training level, A(z), its reduction and its bulk.
 
-    `average` and `saddle` hold what the spectral fields add to those of the training level.
+    `average` and `saddle` contain the contributions of the spectral fields.
     """
 
     training: Derivation
@@ -189,12 +190,13 @@ class DerivedProbe(Displayed):
 
     @cached_property
     def in_closed_form(self) -> BlockMatrix:
-        """A(z) with the law of the diagonal entries in closed form, if it has one."""
+        """A(z) with the law of the diagonal entries in closed form, if there is one."""
         return assemble_blocks(project_probe(self.saddle, self.training.order))
 
     @property
     def _sampled_diagonals(self) -> bool:
-        """Whether diagonal entries are normal fields with a sampled variance; functions of them are then sampled."""
+        """Whether diagonal entries are normal fields with a sampled variance, in which case functions of them are
+        sampled."""
         spread = any(other.in_closed_form.projected.spreads for other in self.training.probes.values())
         return spread and self.training.method.sampled
 
@@ -218,7 +220,7 @@ class DerivedProbe(Displayed):
 
     @cached_property
     def traces(self) -> Bulk | None:
-        """The bulk with traces of the resolvent and the matrices between; None where none is declared."""
+        """The bulk with traces of the resolvent and the matrices between; None if none is declared."""
         system = self.training.system.traced(self.label)
         if system is None:
             return None
@@ -229,7 +231,7 @@ class DerivedProbe(Displayed):
     stages = STAGES
 
     def record(self, stage: str) -> Record:
-        """What there is to tell of a stage: of the training level the whole, with what the spectral fields add."""
+        """The record of a stage, including its part of the training level."""
         whole = self.training
         if stage == "average":
             return whole.average.joined(self.average)

@@ -24,7 +24,7 @@ def library_versions(names: tuple[str, ...] = LIBRARIES) -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The first digits of the commit that is checked out, None where this package is not part of a checkout."""
+    """The first digits of the commit that is checked out; None if this package is not part of a checkout."""
     place = Path(__file__).resolve().parents[1] / ".git"
     try:
         if place.is_file():  # a worktree names the place of its own data
@@ -47,7 +47,7 @@ def _resolved(place: Path, reference: str) -> str:
 
 
 def describe() -> str:
-    """What `derive --version` prints: enough for a report of a bug."""
+    """The output of `derive --version`, with the details that a bug report needs."""
     here = commit()
     libraries = {"Python": platform.python_version(), **library_versions((*LIBRARIES, *BESIDE))}
     first = f"derive {__version__}" + (f", commit {here}" if here else "")

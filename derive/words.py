@@ -1,4 +1,4 @@
-"""The names that `import derive` has, and the modules that they come from. Nothing is imported here."""
+"""The names exported by `import derive`, and the modules that define them. Nothing is imported here."""
 
 LANGUAGE = {
     "derive.language.symbols": (
@@ -57,6 +57,6 @@ VERBS = {
     "derive.results.sweep": ("Sweep",),
 }
 UNDER = {"open": "open_result"}
-"""Names that would hide one of Python's own in the module that they come from."""
+"""Names that would shadow Python built-ins in the module that defines them."""
 WORDS = tuple(sorted(word for words in LANGUAGE.values() for word in words))
 """The words of the language, for declarations."""

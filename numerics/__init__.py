@@ -1,1 +1,2 @@
-"""Runs what is generated: forward passes, eigenproblems, branch following, Monte Carlo, finite-size simulation."""
+"""Runtime of generated solvers: forward passes, eigenproblems, branch following, Monte Carlo, finite-size
+simulation."""

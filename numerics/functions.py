@@ -61,7 +61,8 @@ def pure_function(
 
 
 def _forward_pass(solver: Solver, values: Mapping[str, Any]) -> Callable[[Point], Any]:
-    """Return the training level as a function of a point, with as many quadrature nodes as it needs at `values`."""
+    """Return the training level as a function of a point, with the number of quadrature nodes that it needs at
+    `values`."""
     if not solver.quadrature:
         return solver.rows.forward_pass
     report = Trained.exact(solver, dict(values)).method.quadrature
@@ -82,8 +83,8 @@ def sampled_function(
     inside: Callable[[Array], Any],
     how: Sampling,
 ) -> tuple[Callable[..., Array], Callable[..., PathwiseValue]]:
-    """Return a quantity of a sampled theory as a function of the parameters `of`, and the function that also gives its
-    slopes and standard errors.
+    """Return a quantity of a sampled theory as a function of the parameters `of`, and the function that also returns
+    its derivatives and standard errors.
 
     Random numbers are the same at all parameter values, and derivatives are pathwise.
     """
@@ -98,8 +99,8 @@ def sampled_function(
     read_off, spectral = _quantity(solver, quantity, label, none)
     if spectral and training.training.sites:
         raise NumericalError(
-            f"values on the diagonals of {solver.name} are sorted into point masses, and the sorting jumps with the "
-            f"parameters; take differences of the {quantity} between solutions with one seed"
+            f"values on the diagonals of {solver.name} are sorted into point masses, which jumps as parameters "
+            f"change; use finite differences of the {quantity} between solutions with the same seed"
         )
     sampled = SampledQuantity(training, of, how, read_off, bool(spectral))
     known: dict[tuple[bytes, bool], PathwiseValue] = {}
@@ -127,8 +128,8 @@ def sampled_function(
 
 
 def _quantity(solver: Solver, quantity: str, label: str | None, forward: Callable[[Point], Any]) -> tuple[Any, Any]:
-    """Return the function that reads a quantity off order parameters and observables, and whether it needs the former:
-    None where it needs neither."""
+    """Return the function that evaluates a quantity from order parameters and observables, and whether it needs order
+    parameters; None if it needs neither."""
     if quantity not in ("outlier", "edge"):
         return (lambda p, order, observables: observables[quantity]), False
     matrix = solver.matrix(label or "")
@@ -151,7 +152,7 @@ def _quantity(solver: Solver, quantity: str, label: str | None, forward: Callabl
 
 
 def needs_training(solver: Solver, quantity: str, label: str | None) -> bool:
-    """Return whether a quantity depends on the training level: not an edge of a bulk that keeps nothing of it."""
+    """Return whether a quantity depends on the training level; an edge of a bulk independent of training does not."""
     if quantity != "edge":
         return True
     matrix = solver.matrix(label or "")
@@ -163,15 +164,15 @@ def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
     if matrix.bulk.settles:
         raise NumericalError(
             f"the bulk of {name} is an average over a density, which is taken at more or fewer values from "
-            f"point to point; its {quantity} is found by solve, not as a function"
+            f"point to point; its {quantity} is available from solve, not as a function"
         )
     invertible = all(cycle.relation is not None or cycle.inverse is not None for cycle in matrix.probe.cycles)
     if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and invertible):
         raise NumericalError(
-            f"A(z) of {name} does not reduce to an eigenproblem with a polynomial relation to z; its "
-            "outliers are found by solve, not as a function"
+            f"A(z) of {name} does not reduce to an eigenproblem with a polynomial relation to z; its outliers are "
+            "available from solve, not as a function"
             if matrix.probe.unknowns
-            else f"{name} has no spikes, so that it has no outliers"
+            else f"{name} has no spikes and therefore no outliers"
         )
 
 

@@ -43,13 +43,13 @@ SHORT = 256
 """Times x labels up to which a forward pass is compiled without optimisation. Trades compile time for run time."""
 
 SOLVERS_KEPT = 16
-"""Number of recent solvers that stay in memory with their compiled programs."""
+"""Number of recent solvers that remain in memory with their compiled programs."""
 
 
 @dataclass(frozen=True)
 class ProbedMatrix:
-    """One probed matrix: A(z), its bulk, the observable added to its diagonal, and its bulk with traces tr R A, where
-    there are any."""
+    """One probed matrix: A(z), its bulk, the observable added to its diagonal, and its bulk with traces tr R A, if
+    any."""
 
     label: str
     probe: Probe
@@ -85,7 +85,7 @@ class ProbedMatrix:
 
     @property
     def curve(self) -> str | None:
-        """The algebraic curve of the Stieltjes transform as text; None where elimination was too large."""
+        """The algebraic curve of the Stieltjes transform as text; None if elimination was too large."""
         text = self.bulk.curve_text
         return None if text is None else text.format(z=f"(z - {self.plus})" if self.plus else "z")
 
@@ -94,8 +94,8 @@ class ProbedMatrix:
 class Solver:
     """The generated parts of one setting.
 
-    `finite_size` loads the simulation, `limit_of` the stationary limit and `recursion_of` the linear recursion, where
-    laws are linear; a solution needs none of them.
+    `finite_size` loads the simulation and, for linear laws, `limit_of` the stationary limit and `recursion_of` the
+    linear recursion; a solution needs none of them.
     """
 
     setting: Setting
@@ -137,7 +137,7 @@ class Solver:
 
     def point(self, values: dict[str, Any], checked: bool = False) -> Point:
         """Return parameter values and data as generated functions take them. checked: whether the values are known to
-        satisfy the demands of the setting."""
+        satisfy the conditions of the setting."""
         sizes = {**values, "times": self.times(values)}
         return replaced(
             self.numbers(values, checked), **{d.name: checked_array(d.name, d.axes, sizes) for d in self.setting.data}
@@ -155,12 +155,12 @@ class Solver:
 
     @cached_property
     def limit(self) -> LimitOf | None:
-        """The equations of the stationary limit; None where they were not derived."""
+        """The equations of the stationary limit; None if they were not derived."""
         return self.limit_of()
 
     @cached_property
     def recursion(self) -> RecursionOf | None:
-        """The linear recursion of training; None where laws are not linear or depend on time."""
+        """The linear recursion of training; None if laws are not linear or depend on time."""
         return self.recursion_of()
 
     @cached_property
@@ -187,7 +187,7 @@ class Solver:
         return compiled(self.rows.forward_pass, quickly=True)
 
     def pass_of(self, values: dict[str, Any]) -> jax.stages.Wrapped:
-        """Return the exact training level for one point, compiled without optimisation where it is short."""
+        """Return the exact training level for one point, compiled without optimisation if it is short."""
         return self.short_pass if self.is_short(values) else self.forward_pass
 
     def is_short(self, values: dict[str, Any]) -> bool:
@@ -196,7 +196,7 @@ class Solver:
 
     @cached_property
     def forward_passes(self) -> jax.stages.Wrapped:
-        """The exact training level at many points, vectorised (vmap) and shared out over all devices of JAX."""
+        """The exact training level at many points, vectorised (vmap) and distributed over all JAX devices."""
 
         def together(p: Point, **how: int) -> Any:
             return sharded(lambda one: self.rows.forward_pass(one, **how), jax.local_devices())(p)
@@ -221,7 +221,7 @@ class Solver:
 
         Args:
             values: parameter values.
-            matrix: the probed matrix; the first by default.
+            matrix: the probed matrix; by default the first.
             order: order parameters, for a bulk that depends on the training level.
             given: stored numbers instead, as `ProbedMatrix.given_to` returns them.
         """
@@ -230,7 +230,7 @@ class Solver:
             return settled(Branch(matrix.bulk, matrix.recalled(p, given)))
         if order is None and matrix.moves:
             raise ParameterError(
-                f"the bulk of {self.name} depends on order parameters, which were not kept; solve this point alone"
+                f"the bulk of {self.name} depends on order parameters, which are not stored; solve this point alone"
             )
         return settled(Branch(matrix.bulk, matrix.completed(p, order or {})))
 
@@ -269,10 +269,8 @@ def _check(demand: Demand, p: Point) -> None:
     worst = int(np.argmin(fits))
     shown = f"{numbers[worst]:g}" if math.isfinite(numbers[worst]) else "not a finite number"
     if times is not None:
-        raise ParameterError(
-            f"{demand.what} is {shown} at time {times[worst]}; it must be {demand.kind}, so change it or the parameters"
-        )
-    raise ParameterError(f"{demand.what} is {shown} at these parameters; it must be {demand.kind}, so change them")
+        raise ParameterError(f"{demand.what} is {shown} at time {times[worst]}; it must be {demand.kind}")
+    raise ParameterError(f"{demand.what} is {shown} at these parameters; it must be {demand.kind}; change them")
 
 
 def load_solver(files: Mapping[str, str]) -> Solver:

@@ -18,8 +18,8 @@ from derive.errors import ParameterError
 
 @dataclass(frozen=True)
 class OptionDomain:
-    """The values that an option may have. says: completes the sentence "NAME must be ..."; words: all of them, where
-    they are few."""
+    """The values that an option may have. says: completes the sentence "NAME must be ..."; words: the allowed values,
+    if there are few."""
 
     holds: Callable[[Any], bool]
     says: str
@@ -28,11 +28,11 @@ class OptionDomain:
 
 @dataclass(frozen=True)
 class OptionInfo:
-    """What is known of an option besides its type and default.
+    """The description of an option.
 
-    help: for the command line and the Python documentation. cost: what it does to time and memory. metavar: its value
-    in help. flag: its name on the command line, where that differs from its name in Python; None where only Python has
-    it. default and type: those of the field.
+    help: for the command line and the Python documentation. cost: effect on time and memory. metavar: its value in
+    help. flag: its name on the command line if that differs from the Python name; None for options of Python only.
+    default and type: those of the field.
     """
 
     domain: OptionDomain
@@ -76,7 +76,7 @@ def one_of(*words: str) -> OptionDomain:
 
 
 def _are_names(value: Any) -> bool:
-    """Whether a value is one name or several, each a text or three texts as in ("C", "a", "b")."""
+    """Return whether a value is one name or several, each a text or three texts as in ("C", "a", "b")."""
     return _is_text(value) or (
         isinstance(value, Iterable) and all(_is_text(name) or _is_triple(name) for name in value)
     )
@@ -101,7 +101,7 @@ def _is_positive(value: Any) -> bool:
 DEVICES = ("h100", "a100", "v100", "l4")
 """GPUs whose published figures are known; see numerics/devices/facts.toml."""
 LARGE = 2000
-"""Size from which on commands compute all eigenvalues only where something needs them."""
+"""Size from which on commands compute all eigenvalues only if something needs them."""
 YES_OR_NO = OptionDomain(_is_bool, "True or False")
 TEXT = OptionDomain(_is_text, "text")
 
@@ -123,8 +123,8 @@ class Options:
     samples: int | None = option(
         None,
         whole(100),
-        "Monte Carlo samples of the single-site process, for laws that are neither linear nor functions of Gaussian "
-        "fields.",
+        "Number of Monte Carlo samples of the single-site process, for laws that are neither linear nor "
+        "functions of Gaussian fields.",
         cost="Time and memory grow in proportion; standard errors fall as its square root.",
         metavar="N",
     )
@@ -132,14 +132,15 @@ class Options:
     rank: int | None = option(
         None,
         whole(2),
-        "Sampled laws: largest rank of the basis that represents the past of each field; what fits unless given.",
+        "Sampled laws: largest rank of the basis that represents the past of each field; by default as large as "
+        "memory allows.",
         cost="Time and memory grow in proportion.",
         metavar="R",
     )
     memory: float | None = option(
         None,
         OptionDomain(_is_positive, "a number of GB, larger than 0"),
-        "Sampled laws: memory that they may take; nine tenths of the machine's memory unless given. More is refused.",
+        "Sampled laws: maximum memory; by default nine tenths of the machine's memory. Larger runs are refused.",
         metavar="GB",
     )
     path: bool | Sequence[int] | None = option(
@@ -152,21 +153,21 @@ class Options:
     overlaps: bool | None = option(
         None,
         YES_OR_NO,
-        "Overlaps of the outliers' vectors with the span of the spikes; computed unless False.",
+        "Overlaps of the outliers' vectors with the span of the spikes; computed by default.",
         flag=None,
     )
     eigenvalues: str | None = option(
         None,
         one_of("all", "ends"),
-        "All eigenvalues of each sample, or only the ends of its spectrum. Unless given, commands take the ends "
-        f"from size {LARGE} on, where neither a histogram nor a file needs the others.",
+        "All eigenvalues of each sample, or only the ends of its spectrum. By default commands compute only the "
+        "ends from size {LARGE} on, unless a histogram or a file needs the others.",
         cost="The ends take a time that grows as D^2, all eigenvalues as D^3.",
     )
     align: Sequence[str] = option(
         (),
         OptionDomain(_are_texts, "names of fields such as 'v(3)' in a list"),
-        "A direction to compare the outliers' vectors with: teacher, v(3), 'v(T)', or v for all its times. May be "
-        "repeated; directions that a model observes with alignment(...) are always given.",
+        "A direction to compare with the outliers' vectors: teacher, v(3), 'v(T)', or v for all its times. May "
+        "be repeated; directions that a model observes with alignment(...) are always included.",
         metavar="FIELD",
     )
     kernels: Sequence[Any] = option(
@@ -180,20 +181,20 @@ class Options:
     certify: bool | None = option(
         None,
         YES_OR_NO,
-        "Check the numbers against independent computations; by default at one point, as far as that is quick, and not "
-        "on a grid.",
+        "Check the numbers against independent computations; by default at a single point, as far as that is "
+        "fast, and not on a grid.",
         cost="At most a quarter of the time of a solution by default; --certify also counts the zeros of a large A(z).",
     )
     size: int = option(
         1000,
         whole(),
-        "Size of the base sector, the first one declared; the others follow by their ratios.",
+        "Size of the base sector, the first one declared; the others follow from their ratios.",
         cost="Memory grows as its square, time as its cube.",
         metavar="D",
     )
     seeds: int = option(20, whole(), "Number of independent samples of all random quantities.", metavar="K")
     backend: str = option(
-        "numpy", one_of("numpy", "jax"), "Library that runs the simulation; jax uses an accelerator where it finds one."
+        "numpy", one_of("numpy", "jax"), "Library that runs the simulation; jax uses an accelerator if available."
     )
 
     def __post_init__(self) -> None:
@@ -204,7 +205,7 @@ class Options:
 
     @property
     def ends_only(self) -> bool:
-        """Whether only the ends of the spectra of samples are wanted."""
+        """Whether only the ends of the spectra of samples are computed."""
         return self.eigenvalues == "ends"
 
     @property
@@ -216,7 +217,7 @@ class Options:
         return [int(time) for time in path]
 
     def told(self, verb: str) -> dict[str, Any]:
-        """The options that a result of a verb depends on, as plain data: what the command line takes."""
+        """Return the options on which a result of a verb depends, as plain data in the form of the command line."""
         names = [name for name in VERBS[verb] if name not in ("overlaps", "certify", "memory", "align")]
         found = {name: getattr(self, name) for name in names}
         if "path" in found:
@@ -229,21 +230,21 @@ class Options:
 
 
 BARE = Options(path=False, overlaps=False, certify=False)
-"""Nothing beyond the bulk and the outliers after the last step."""
+"""Only the bulk and the outliers after the last step."""
 CORES = "cores"
-"""As many processes as there are cores, once it pays to start them."""
+"""One process per core, once starting them saves time."""
 
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """Options of a sweep in addition to those of the verb that it repeats."""
+    """Additional options of a sweep besides those of the verb that it repeats."""
 
     of: str = option("solve", one_of("solve", "simulate", "compare"), "The verb that the sweep repeats.", flag=None)
     jobs: int | str | None = option(
         None,
         OptionDomain(lambda value: _is_text(value) or whole().holds(value), f"a number of processes or {CORES!r}"),
-        "Processes on this machine, each with one thread; as many as there are cores unless given.",
-        cost="Each process takes a few seconds to start, and memory of its own.",
+        "Processes on this machine, each with one thread; by default one per core.",
+        cost="Each process takes a few seconds to start and has its own memory.",
         metavar="N",
     )
     executor: Any = option(
@@ -261,7 +262,7 @@ class SweepOptions:
     journal: str | os.PathLike[str] | None = option(
         None,
         OptionDomain(lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
-        "Keep finished parts in FILE, and resume from there; beside the file of --out unless given.",
+        "Store finished parts in FILE, and resume from there; by default beside the file of --out.",
         metavar="FILE",
     )
     shard: str | None = option(
@@ -275,7 +276,7 @@ class SweepOptions:
         if sum(given is not None for given in (self.jobs, self.executor, self.on)) > 1:
             raise ParameterError("jobs, executor and on exclude each other: give one of them")
         if self.jobs is not None and self.jobs != CORES and not whole(1).holds(self.jobs):
-            raise ParameterError(f"jobs={self.jobs}: give how many processes, at least one, or {CORES!r}")
+            raise ParameterError(f"jobs={self.jobs}: give a number of processes, at least one, or {CORES!r}")
         if self.part is not None:
             part, parts = self.part
             if not 1 <= part <= parts:
@@ -300,7 +301,7 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """Options of `check`, beside the seed."""
+    """Options of `check` besides the seed."""
 
     quick: bool = option(False, YES_OR_NO, "The most informative laws, in less than a minute.")
     simulate: bool = option(True, YES_OR_NO, "Compare with simulations at two sizes.")
@@ -308,31 +309,33 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options of `report` in addition to those of its comparison."""
+    """Additional options of `report` besides those of its comparison."""
 
-    simulation: bool = option(True, YES_OR_NO, "Include theory against simulation, or write the derivation alone.")
-    notation: str = option("model", one_of("model", "paper"), "The names of the model, or the letters of its source.")
-    command: str = option("", TEXT, "The command that the document says it was made with.", flag=None)
+    simulation: bool = option(
+        True, YES_OR_NO, "Include a comparison of theory and simulation, or write the derivation alone."
+    )
+    notation: str = option("model", one_of("model", "paper"), "The notation of the model, or of its source.")
+    command: str = option("", TEXT, "The command to print in the document.", flag=None)
 
 
 @dataclass(frozen=True)
 class StabilityOptions:
     """Options of `stability`."""
 
-    of: str = option("eta", TEXT, "The parameter to raise; its value is where the search starts.", metavar="NAME")
-    loss: str = option("train_loss", TEXT, "The observable that must stay bounded.", metavar="NAME")
+    of: str = option("eta", TEXT, "The parameter to raise; its value is the start of the search.", metavar="NAME")
+    loss: str = option("train_loss", TEXT, "The observable that must remain bounded.", metavar="NAME")
     curvature: str | None = option(
         None,
         TEXT,
-        "The layer whose largest eigenvalue is the curvature, or none; by default ntk where a model has it. "
+        "The layer whose largest eigenvalue is the curvature, or none; by default ntk, if the model has it. "
         "LAYER/PARAMETER divides it by a parameter.",
         metavar="LAYER",
     )
     tolerance: float = option(
         1e-3,
         OptionDomain(_is_positive, "a number larger than 0"),
-        "Relative tolerance of limits that are searched for.",
-        cost="Each factor of two is one more run.",
+        "Relative tolerance of the search.",
+        cost="Each factor of two needs one more run.",
         flag=None,
     )
 
@@ -344,21 +347,21 @@ class CompileOptions:
     target: str = option(
         "cuda",
         OptionDomain(lambda value: value == "cuda", "cuda", ("cuda",)),
-        "What to compile for. Nothing is executed there, and no device is needed.",
+        "The target of compilation. Nothing is executed on it, and no device is needed.",
     )
     device: str = option(
-        "h100", one_of(*DEVICES), "The GPU whose published figures the compiler is given; h100 unless given."
+        "h100", one_of(*DEVICES), "The GPU whose published figures the compiler uses; by default h100."
     )
     devices: int = option(
         1,
         whole(1),
-        "Number of GPUs of one host that share the points of a batch; one unless given.",
+        "Number of GPUs of one host that share the points of a batch; by default one.",
         metavar="K",
     )
     batch: int | None = option(
         None,
         whole(1),
-        "Number of points that are computed together, as in a sweep; one for each GPU unless given.",
+        "Number of points computed together, as in a sweep; by default one per GPU.",
         metavar="N",
     )
 
@@ -390,27 +393,27 @@ OWN: Mapping[str, type[Any]] = {
     "stable_rate": StabilityOptions,
     "compile": CompileOptions,
 }
-"""The record of the options that only one verb has."""
+"""The record of options specific to each verb."""
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {"report": {"size": 400, "seeds": 10}}
 """Defaults of a verb that differ from those of `Options`."""
 
 
 def options_of(verb: str) -> dict[str, OptionInfo]:
-    """Every option of a verb by name, in the order of its help."""
+    """Return every option of a verb by name, in the order of its help."""
     shared, changed = fields_of(Options), DEFAULTS.get(verb, {})
     found = {name: replace(shared[name], default=changed.get(name, shared[name].default)) for name in VERBS[verb]}
     return {**found, **(fields_of(OWN[verb]) if verb in OWN else {})}
 
 
 def fields_of(record: type[Any]) -> dict[str, OptionInfo]:
-    """The options that a record declares, by name."""
+    """Return the options that a record declares, by name."""
     return {f.name: replace(f.metadata["declared"], default=f.default, type=str(f.type)) for f in fields(record)}
 
 
 def read_options(verb: str, given: Mapping[str, Any]) -> tuple[Options, Any]:
-    """The options of a verb with the values that were given, and the record of its own options, None if it has none.
+    """Return the options of a verb with the given values, and the record of its own options, None if it has none.
 
-    None stands for the default.
+    None selects the default.
 
     Raises:
         ParameterError: A value is outside of its domain, an option is unknown, or options contradict each other.

@@ -1,4 +1,5 @@
-"""What the solver returns: the spectra of the probed matrices, order parameters and observables at given parameters."""
+"""The output of the solver: the spectra of the probed matrices, order parameters and observables at given
+parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from numerics.two_time import Kernels, NoTwoTime, TwoTime, checked
 SIDES = ("above", "below")
 """The half planes from which a point of the bulk is approached."""
 Place = tuple[str, float, float, int]
-"""A label, a point of the complex plane, and on the real axis the side that it is approached from."""
+"""A label, a point of the complex plane, and on the real axis the side from which it is approached."""
 
 
 class Labelled(Protocol):
@@ -46,7 +47,7 @@ ByDirection = dict[str, dict[str, np.ndarray]]
 
 
 def real_places(given: Any) -> np.ndarray:
-    """Places on the real axis."""
+    """Return points on the real axis."""
     try:
         return np.asarray(given, float)
     except (TypeError, ValueError):
@@ -54,7 +55,7 @@ def real_places(given: Any) -> np.ndarray:
 
 
 def _places(given: Any) -> np.ndarray:
-    """Places on the real axis at which a law has a value, infinity among them."""
+    """Return points on the real axis at which a law can be evaluated, including infinity."""
     found = real_places(given)
     if np.isnan(found).any():
         raise ParameterError(f"{given!r} is not a real number or an array of real numbers")
@@ -62,7 +63,7 @@ def _places(given: Any) -> np.ndarray:
 
 
 def _points(given: Any) -> np.ndarray:
-    """Finite points of the complex plane."""
+    """Return finite points of the complex plane."""
     try:
         found = np.asarray(given)
         found = found.astype(complex if np.iscomplexobj(found) else float)
@@ -74,7 +75,7 @@ def _points(given: Any) -> np.ndarray:
 
 
 def _by_name(alignments: Sequence[OutlierAlignment], errors: bool = False) -> ByDirection:
-    """Squared cosines, or their standard errors, by name and side."""
+    """Return squared cosines, or their standard errors, by name and side."""
     by_name: ByDirection = {}
     for one in alignments:
         values = one.errors if errors else one.values
@@ -84,7 +85,7 @@ def _by_name(alignments: Sequence[OutlierAlignment], errors: bool = False) -> By
 
 
 def _plain_alignments(alignments: Sequence[OutlierAlignment]) -> list[dict[str, Any]]:
-    """Squared cosines as plain data."""
+    """Return squared cosines as plain data."""
     return [
         {"name": one.name, "side": one.side, "axes": ["outlier", *one.axes], "times": one.times}
         | {"values": with_none(one.shaped(one.values))}
@@ -94,7 +95,7 @@ def _plain_alignments(alignments: Sequence[OutlierAlignment]) -> list[dict[str, 
 
 
 def _plain(arrays: np.ndarray | Sequence[np.ndarray] | None) -> list[Any] | None:
-    """Nested lists with None for NaN."""
+    """Return nested lists with None for NaN."""
     if arrays is None:
         return None
     listed_arrays: list[Any] = with_none(arrays) if isinstance(arrays, np.ndarray) else list(map(with_none, arrays))
@@ -105,7 +106,7 @@ def find_layer(layers: Sequence[L], label: int | str | None, setting: str) -> L:
     """Return the layer with a label, the first one if None."""
     labels = [layer.label for layer in layers]
     if not labels:
-        raise ParameterError(f"there are no spectra: {setting} probes no matrix, or layer=none was asked for")
+        raise ParameterError(f"there are no spectra: {setting} probes no matrix, or layer=none was given")
     if label is not None and str(label) not in labels:
         raise ParameterError(f"there is no layer {label}; the layers are {', '.join(labels) or 'one without a name'}")
     return layers[0 if label is None else labels.index(str(label))]
@@ -113,58 +114,59 @@ def find_layer(layers: Sequence[L], label: int | str | None, setting: str) -> L:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Layer(ArrayRecord):
-    """The spectrum of one probed matrix after the last step, and its outliers at all times if they were asked for."""
+    """The spectrum of one probed matrix after the last step, and its outliers at all times if requested."""
 
     label: str
     law: SpectralLaw
-    """Of the bulk."""
+    """The law of the bulk."""
     outliers: np.ndarray
     """Descending, repeated by multiplicity."""
     outlier_errors: np.ndarray | None
-    """One standard error each; None where the outliers are exact."""
+    """One standard error each; None if the outliers are exact."""
     diagnostics: LayerDiagnostics
-    """How the spectrum was computed, and how well: `residual`, `condition`, `bulk.nodes`, `undecided` and more."""
+    """How the spectrum was computed, and how accurately: `residual`, `condition`, `bulk.nodes`, `undecided` and
+    more."""
     moments: np.ndarray = field(default_factory=lambda: read_only([]))
     """Moments of the bulk, from order 0."""
     moment_errors: np.ndarray | None = None
-    """Their standard errors; None where the bulk is exact."""
+    """Their standard errors; None if the bulk is exact."""
     edge_errors: np.ndarray | None = None
-    """One standard error for each edge, NaN where responses are infinite; None where the bulk is exact."""
+    """One standard error for each edge, NaN where responses are infinite; None if the bulk is exact."""
     curve: str | None = None
-    """A polynomial in the resolvent G and z that is zero on the bulk; None if it was too large to find."""
+    """A polynomial in the resolvent G and z that vanishes on the bulk; None if it was too large to compute."""
     shift: float = 0.0
     """The number added to the diagonal of the matrix."""
     shift_path: np.ndarray | None = None
     """The same at each time."""
     outlier_path: tuple[np.ndarray, ...] | None = None
-    """The outliers at each time; None if they were not asked for."""
+    """The outliers at each time; None if they were not requested."""
     outlier_path_errors: tuple[np.ndarray, ...] | None = None
-    """Their standard errors, NaN for one that is not always there; None where they are exact."""
+    """Their standard errors, NaN for an outlier that is not always present; None if they are exact."""
     bulk_path: tuple[np.ndarray, ...] | None = None
-    """The intervals of the bulk at each time; None where they do not depend on it."""
+    """The intervals of the bulk at each time; None if they do not depend on time."""
     largest_path: np.ndarray | None = None
     """The top of the spectrum at each time, outlier or edge."""
     overlaps: Mapping[str, np.ndarray] | None = None
-    """By side the squared overlaps of the outliers' vectors with the span of the spikes; NaN where not given."""
+    """By side the squared overlaps of the outliers' vectors with the span of the spikes; NaN if not available."""
     overlap_errors: Mapping[str, np.ndarray] | None = None
-    """Their standard errors; None where they are exact."""
+    """Their standard errors; None if they are exact."""
     outlier_alignments: tuple[OutlierAlignment, ...] = ()
     """Squared cosines of the outliers' vectors with each declared direction."""
     outlier_alignment_path: tuple[tuple[OutlierAlignment, ...], ...] | None = None
-    """The same at each time, of the outliers that are there then; None if the path was not asked for."""
+    """The same at each time, of the outliers present then; None if the path was not requested."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Numbers of the training level that the bulk takes as parameters."""
+    """Values from the training level that the bulk takes as parameters."""
 
     def bulk_at(self, time: int) -> np.ndarray:
-        """Intervals of the bulk at a time: one row [low, high] for each, ascending."""
+        """Return intervals of the bulk at a time: one row [low, high] for each, ascending."""
         return self.bulk_edges if self.bulk_path is None else self.bulk_path[time]
 
     def shift_at(self, time: int) -> float:
-        """The number added to the diagonal of the matrix at a time."""
+        """Return the number added to the diagonal of the matrix at a time."""
         return self.shift if self.shift_path is None or len(self.shift_path) < 2 else float(self.shift_path[time])
 
     def diagnosed(self, **changes: Any) -> Layer:
-        """The layer with other diagnostics."""
+        """Return the layer with other diagnostics."""
         return replace(self, diagnostics=replace(self.diagnostics, **changes))
 
     @property
@@ -174,12 +176,12 @@ class Layer(ArrayRecord):
 
     @property
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """Point masses of the bulk: place and weight."""
+        """Point masses of the bulk: position and weight."""
         return self.law.atoms
 
     @property
     def bbp_time(self) -> int | Literal["never"] | None:
-        """The first time with an outlier; "never" if there is none, None if the path was not asked for."""
+        """The first time with an outlier; "never" if there is none, None if the path was not requested."""
         if self.outlier_path is None:
             return None
         return next((time for time, now in enumerate(self.outlier_path) if len(now)), "never")
@@ -187,43 +189,43 @@ class Layer(ArrayRecord):
     @property
     def alignments(self) -> ByDirection:
         """By the name of alignment(...) and by side the squared cosines of the outliers' vectors with that direction:
-        one row per outlier, then its times and labels, as far as it has several."""
+        one row per outlier, then its times and labels, if it has several."""
         return _by_name(self.outlier_alignments)
 
     @property
     def alignment_errors(self) -> ByDirection | None:
-        """One standard error each; None where they are exact."""
+        """One standard error each; None if they are exact."""
         if any(one.errors is None for one in self.outlier_alignments):
             return None
         return _by_name(self.outlier_alignments, errors=True) or None
 
     @property
     def alignment_path(self) -> tuple[ByDirection, ...] | None:
-        """The same at each time, of the outliers that are there then; None if the path was not asked for."""
+        """The same at each time, of the outliers present then; None if the path was not requested."""
         path = self.outlier_alignment_path
         return None if path is None else tuple(map(_by_name, path))
 
     @property
     def alignment_path_errors(self) -> tuple[ByDirection, ...] | None:
-        """Their standard errors; None where they are exact."""
+        """Their standard errors; None if they are exact."""
         path = self.outlier_alignment_path
         if path is None or any(one.errors is None for now in path for one in now):
             return None
         return tuple(_by_name(now, errors=True) for now in path)
 
     def density(self, x: Any) -> np.ndarray:
-        """The density of the bulk at each x; atoms left out."""
+        """Return the density of the bulk at each x, without atoms."""
         return self.law.density(_places(x))
 
     def share_below(self, x: Any) -> np.ndarray:
-        """The share of eigenvalues at or below each x, atoms included."""
+        """Return the fraction of eigenvalues at or below each x, including atoms."""
         return self.law.cumulative(_places(x))
 
     def resolvent(self, z: Any, side: str | None = None) -> np.ndarray:
-        """G(z), the mean of 1 / (z - eigenvalue) over the bulk, atoms included, at any complex z.
+        """Return G(z), the mean of 1 / (z - eigenvalue) over the bulk, including atoms, at any complex z.
 
-        On the support itself it has two values: side="above" is the limit from the upper half plane, whose imaginary
-        part is -pi times the density, side="below" that from the lower one. Elsewhere no side is needed.
+        On the support it has two limits: side="above" is that from the upper half plane, whose imaginary part is -pi
+        times the density, side="below" that from the lower one. Elsewhere no side is needed.
         """
         points = self.checked_points(z, side)
         inside = self.on_support(points)
@@ -234,27 +236,27 @@ class Layer(ArrayRecord):
         return found if np.iscomplexobj(points) or inside.any() else found.real
 
     def checked_points(self, z: Any, side: str | None) -> np.ndarray:
-        """Points of the complex plane at which a resolvent has one value."""
+        """Return points of the complex plane at which a resolvent has a single value."""
         points = _points(z)
         if side is not None and side not in SIDES:
             raise ParameterError(f"side={side!r}: write side='above' or side='below' the real axis")
         inside = self.on_support(points)
         if inside.any() and side is None:
             raise ParameterError(
-                f"the resolvent is not defined on the bulk, as at z = {points[inside].flat[0].real:.6g}; "
-                "say side='above' or side='below', or take z outside of it or off the real axis"
+                f"the resolvent is not unique on the bulk, as at z = {points[inside].flat[0].real:.6g}; give "
+                "side='above' or side='below', or take z outside the bulk or off the real axis"
             )
         return points
 
     def on_support(self, points: np.ndarray) -> np.ndarray:
-        """Which points lie on the bulk or on an atom of it."""
+        """Return which points lie on the bulk or on one of its atoms."""
         found = np.zeros(points.shape, bool)
         for low, high in (*self.law.edges, *((at, at) for at, _ in self.atoms)):
             found |= (points.real >= low) & (points.real <= high) & (points.imag == 0)
         return found
 
     def outermost(self, size: int, lower: bool = False) -> float:
-        """The mean of the largest of `size` eigenvalues where no outlier is above the bulk, or of the smallest.
+        """Return the mean of the largest of `size` eigenvalues if no outlier is above the bulk, or of the smallest.
 
         It is the edge with the shift of the Tracy-Widom law of real symmetric matrices, which falls as size^(-2/3).
         """
@@ -262,7 +264,7 @@ class Layer(ArrayRecord):
         if not number or not size >= 1 or size % 1:
             raise ParameterError(f"size={size!r}: size must be a whole number, 1 or larger")
         if not self.law.edges:
-            raise NumericalError("there is no bulk, so that it has no outermost eigenvalue")
+            raise NumericalError("there is no bulk and therefore no outermost eigenvalue")
         edge = self.law.edges[0][0] if lower else self.law.edges[-1][1]
         mean = self.law.mean_at_edge(edge, size)
         if mean is None:
@@ -272,15 +274,16 @@ class Layer(ArrayRecord):
         return mean
 
     def side(self, value: float) -> str:
-        """Where an outlier stands: beside the intervals of the bulk, or beside its atoms where it has no interval."""
+        """Return the position of an outlier relative to the intervals of the bulk, or to its atoms if it has no
+        interval."""
         ends = [end for pair in self.law.edges for end in pair] or [at for at, _ in self.atoms]
         if not ends or value > max(ends):
             return "above the bulk"
         return "below the bulk" if value < min(ends) else "in a gap"
 
     def alignment_rows(self) -> list[tuple[str, str]]:
-        """Squared cosines with directions, for people: "direction|side|outlier|time" with a number, at a handful of
-        times, for each outlier, equal ones once; the mean over labels."""
+        """Return squared cosines with directions, for people: "direction|side|outlier|time" with a number, at a handful
+        of times, for each outlier, equal ones once; averaged over labels."""
         rows = []
         for one in self.outlier_alignments:
             for first, count, _ in grouped(self.outliers):
@@ -294,8 +297,8 @@ class Layer(ArrayRecord):
         return rows
 
     def alignment_path_rows(self) -> list[tuple[str, str]]:
-        """Squared cosines along the path, for people: "direction|side|outlier|time" with a number, at a handful of the
-        times with outliers, for the first of them; a direction with times is taken at the same one."""
+        """Return squared cosines along the path, for people: "direction|side|outlier|time" with a number, at a handful
+        of the times with outliers, for the first of them; a direction with times is taken at the same one."""
         path = self.outlier_alignment_path or ()
         found = []
         times = [time for time, now in enumerate(path) if now]
@@ -309,7 +312,7 @@ class Layer(ArrayRecord):
         return found
 
     def rows(self) -> list[tuple[str, str]]:
-        """What is shown of it: quantities and their numbers; equal outliers once, with how often they occur."""
+        """Return the displayed quantities and their numbers; equal outliers once, with their multiplicity."""
         edges = ", ".join(f"[{shown_number(a)}, {shown_number(b)}]" for a, b in self.bulk_edges)
         found = [("bulk", edges or "none")]
         errors = self.outlier_errors
@@ -333,7 +336,7 @@ class Layer(ArrayRecord):
         return html_table(f"layer {self.label}" if self.label else "spectrum", self.rows(), ())
 
     def as_dict(self, grid: Any = None) -> dict[str, Any]:
-        """The layer as plain data."""
+        """Return the layer as plain data."""
         path = self.outlier_alignment_path
         sides = self.overlaps and [
             dict(zip(self.overlaps, row, strict=True))
@@ -363,7 +366,7 @@ class Layer(ArrayRecord):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction(ArrayRecord):
-    """What the theory says at given parameters. Errors are None where the result is exact."""
+    """The theory at given parameters. Errors are None if the result is exact."""
 
     inputs: dict[str, Any]
     """Values of the parameters, and arrays."""
@@ -372,23 +375,23 @@ class Prediction(ArrayRecord):
     observables: Mapping[str, np.ndarray]
     """By name an array over time, with labels along further axes; NaN at times at which it is not defined."""
     errors: Mapping[str, np.ndarray] | None
-    """Standard errors of the observables; None where they are exact."""
+    """Standard errors of the observables; None if they are exact."""
     method: TrainingMethod
     """How the training level was computed: `closure`, `quadrature` (nodes, error), `sampling` (samples, seed)."""
     about: Setting
-    """What was declared: names of fields, observables and parameters."""
+    """The declaration: names of fields, observables and parameters."""
     order: Mapping[OrderKey, np.ndarray] | None = None
-    """Order parameters by name; None at points of a sweep, which do not keep them."""
+    """Order parameters by name; None at points of a sweep, which do not store them."""
     sampling: Sampling | None = None
-    """How sites were sampled, where they were."""
+    """How sites were sampled, if they were."""
     certificate: Certificate | None = None
-    """What was checked of the numbers, and how closely; None where nothing was."""
+    """The checks of the numbers, with their agreement; None if nothing was checked."""
     two_time: dict[OrderKey, TwoTime] = field(default_factory=dict, compare=False)
-    """Two-time functions that were asked for so far."""
+    """The two-time functions computed so far."""
     traces: dict[Place, dict[str, list[float]]] = field(default_factory=dict, compare=False)
-    """Traces of resolvents with other matrices that were asked for so far: by label, z and side; real and imaginary."""
+    """The traces of resolvents with other matrices computed so far: by label, z and side; real and imaginary parts."""
     solver: Solver | None = field(default=None, compare=False, metadata={"live": True})
-    """What computes more of them; not part of what is pickled or saved."""
+    """Computes further two-time functions and traces; not pickled or saved."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "solver": None}
@@ -404,7 +407,7 @@ class Prediction(ArrayRecord):
         return self.errors is None
 
     def layer(self, label: int | str | None = None) -> Layer:
-        """One probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label; the first one if None."""
         return find_layer(self.layers, label, self.setting)
 
     @property
@@ -419,7 +422,7 @@ class Prediction(ArrayRecord):
 
     @property
     def outlier_errors(self) -> np.ndarray | None:
-        """One standard error each; None where the outliers are exact."""
+        """One standard error each; None if the outliers are exact."""
         return self.layer().outlier_errors
 
     @property
@@ -434,7 +437,7 @@ class Prediction(ArrayRecord):
 
     @property
     def outlier_path(self) -> tuple[np.ndarray, ...] | None:
-        """The outliers of the first layer at each time; None if they were not asked for."""
+        """The outliers of the first layer at each time; None if they were not requested."""
         return self.layer().outlier_path
 
     @property
@@ -444,51 +447,51 @@ class Prediction(ArrayRecord):
 
     @property
     def diagnostics(self) -> LayerDiagnostics:
-        """How the spectrum of the first layer was computed, and how well."""
+        """How the spectrum of the first layer was computed, and how accurately."""
         return self.layer().diagnostics
 
     @property
     def C(self) -> Kernels:
         """Correlations of the named fields: `s.C["a", "b"]` has <a(t) b(s)>; `.values`, `.errors`, `.axes`.
 
-        Each is computed when it is first asked for. A result that was pickled or saved has those that were asked for.
+        Each is computed on first access. A pickled or saved result contains those computed so far.
         """
         return self._kernels("C")
 
     @property
     def R(self) -> Kernels:
-        """Responses: `s.R["a", "b"]` has the mean derivative of a(t) by a source in the equation of b at time s, NaN
-        where s is after t."""
+        """Responses: `s.R["a", "b"]` is the mean derivative of a(t) with respect to a source in the equation of b at
+        time s, NaN for s > t."""
         return self._kernels("R")
 
     def _kernels(self, kind: str) -> Kernels:
-        """All correlations "C" or responses "R"."""
+        """Return all correlations "C" or responses "R"."""
         return Kernels(kind, self.about, self.two_time, self.compute_two_time)
 
     def compute_traces(self, label: str, points: Iterable[complex], side: int) -> list[dict[str, complex]]:
-        """Traces of the resolvent R of a layer with the matrices A between, "A" for tr R A, "A R" for tr R A R and
-        "A R B" for tr R A R B, each at every point; kept in `traces`."""
+        """Compute traces of the resolvent R of a layer with the matrices A between, "A" for tr R A, "A R" for tr R A R
+        and "A R B" for tr R A R B, each at every point, and store them in `traces`."""
         keys = [(label, point.real, point.imag, side if point.imag == 0 else 0) for point in points]
         missing = [key for key in dict.fromkeys(keys) if key not in self.traces]
         if missing and self.solver is None:
             raise ParameterError(
-                f"the traces at z = {missing[0][1] + 1j * missing[0][2]:.6g} were not asked for before this result was "
-                "saved; solve again and ask for them"
+                f"the traces at z = {missing[0][1] + 1j * missing[0][2]:.6g} were not computed before this result "
+                "was saved; solve again and compute them"
             )
         if missing and self.solver is not None:
             self.traces.update(zip(missing, _traces(self.solver, self, label, missing), strict=True))
         return [{name: complex(*value) for name, value in self.traces[key].items()} for key in keys]
 
     def compute_two_time(self, wanted: Wanted) -> None:
-        """Compute two-time functions, those of one call in one pass, and keep them in `two_time`."""
+        """Compute two-time functions, those of one call in one pass, and store them in `two_time`."""
         missing = tuple(name for name in checked(self.about, wanted) if name not in self.two_time)
         if missing and self.solver is None:
-            raise NoTwoTime(f"{missing[0]} was not asked for before this result was saved; solve again and ask for it")
+            raise NoTwoTime(f"{missing[0]} was not computed before this result was saved; solve again and compute it")
         if missing and self.solver is not None:
             self.two_time.update(two_time_functions(self.solver, self.inputs, missing, self.sampling))
 
     def density(self, x: Any, layer: int | str | None = None) -> np.ndarray:
-        """The density of the bulk at each x; of the first layer unless one is named."""
+        """Return the density of the bulk at each x; by default of the first layer."""
         return self.layer(layer).density(x)
 
     def resolvent(
@@ -500,11 +503,12 @@ class Prediction(ArrayRecord):
         beside: str | None = None,
         between: str | tuple[str, str] | None = None,
     ) -> np.ndarray:
-        """G(z), the normalised trace of the resolvent R = 1 / (z - M), at any complex z, or one with other matrices.
+        """Return G(z), the normalised trace of the resolvent R = 1 / (z - M), at any complex z, or a trace with other
+        matrices.
 
-        beside="A": tr R A; between="A": tr R A R; between=("A", "B"): tr R A R B, of matrices that the declaration
-        names in spectrum(..., between={"A": ...}); all over the number of sites. On the bulk, where the resolvent has
-        two values, side="above" or side="below" says from which half plane. Of the first layer unless one is named.
+        beside="A": tr R A; between="A": tr R A R; between=("A", "B"): tr R A R B, for matrices that the declaration
+        names in spectrum(..., between={"A": ...}); all divided by the number of sites. On the bulk, where the resolvent
+        has two limits, side="above" or side="below" selects the half plane. By default it is that of the first layer.
 
         >>> import derive
         >>> from derive.api.example import SPIKE
@@ -537,7 +541,7 @@ class Prediction(ArrayRecord):
         return made if np.iscomplexobj(points) or found.on_support(points).any() else made.real
 
     def resolvents(self, z: Any, layer: int | str | None = None, side: str | None = None) -> list[dict[str, Any]]:
-        """At each z all traces that there are, as plain data: G, and for matrices A and B between resolvents "A" for
+        """Return all available traces at each z as plain data: G, and for matrices A and B between resolvents "A" for
         tr R A, "A R" for tr R A R and "A R B" for tr R A R B; numbers as [real part, imaginary part]."""
         found = self.layer(layer)
         points = np.atleast_1d(found.checked_points(z, side)).astype(complex).ravel()
@@ -551,13 +555,13 @@ class Prediction(ArrayRecord):
         ]
 
     def traced(self, label: str | None = None) -> tuple[str, ...]:
-        """The names of the matrices that stand between resolvents of a layer."""
+        """Return the names of the matrices between resolvents of a layer."""
         layer = self.layer(label)
         return next((p.between for p in self.about.probes if p.label == layer.label), ())
 
 
 def _traces(solver: Solver, solution: Prediction, label: str, places: Sequence[Place]) -> list[dict[str, list[float]]]:
-    """Traces at places; in the lower half plane they are conjugate."""
+    """Return traces at some points; those in the lower half plane are conjugate."""
     matrix, layer = solver.matrix(label), solution.layer(label)
     assert matrix.traces is not None, "whoever asks knows that there are some"
     z = np.array([complex(re - layer.shift, im) for _, re, im, _ in places])

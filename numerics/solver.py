@@ -75,16 +75,16 @@ __all__ = [
 ]
 Progress = Callable[[float, str], None] | None
 SpikeOverlaps = list[dict[str, float | None]]
-"""For each outlier the squared overlap by side; None where it is not given."""
+"""For each outlier the squared overlap by side; None if it is not available."""
 MOMENTS = 8
 """Moments of the bulk in a result, from order 0."""
 
 
 def spiked_problem(solver: Solver, solution: Prediction, label: str | None = None) -> SpikedProblem:
-    """What the outliers of a layer of a solution are found from, of the first one unless it is named."""
+    """Return the problem whose solutions are the outliers of a layer of a solution; by default the first layer."""
     layer = solution.layers[0] if label is None else solution.layer(label)
     if solution.order is None:
-        raise ParameterError("points of a sweep keep no order parameters; solve this point alone and ask for A(z) then")
+        raise ParameterError("points of a sweep store no order parameters; solve this point alone to get A(z)")
     matrix = solver.matrix(layer.label)
     branch = solver.branch(solution.inputs, matrix, solution.order)
     law = layer.law.moved(-layer.shift)
@@ -93,11 +93,11 @@ def spiked_problem(solver: Solver, solution: Prediction, label: str | None = Non
 
 @in_float64
 def a_matrices(solver: Solver, solution: Prediction, z: np.ndarray, label: str | None = None) -> np.ndarray:
-    """A(z) of a layer of a solution at real points outside its bulk, of the first one unless it is named."""
+    """Return A(z) of a layer of a solution at real points outside its bulk; by default the first layer."""
     layer = solution.layers[0] if label is None else solution.layer(label)
     problem = spiked_problem(solver, solution, label)
     if not problem.probe.unknowns:
-        raise NumericalError(f"{solution.setting} has no spikes, so that it has no A(z)")
+        raise NumericalError(f"{solution.setting} has no spikes and therefore no A(z)")
     points = np.asarray(z, float) - layer.shift
     for point, asked in zip(points, z, strict=True):
         if not (math.isfinite(point) and problem.outside(point)):
@@ -106,7 +106,7 @@ def a_matrices(solver: Solver, solution: Prediction, z: np.ndarray, label: str |
 
 
 def _excluded(law: SpectralLaw) -> tuple[tuple[float, float], ...]:
-    """Where no outlier is: the intervals of the bulk, and its atoms as intervals of length zero."""
+    """Return where outliers cannot lie: the intervals of the bulk, and its atoms as intervals of length zero."""
     return (*law.edges, *((at, at) for at, _ in law.atoms))
 
 
@@ -120,10 +120,10 @@ def solve(
     progress: Progress = None,
     **changes: Any,
 ) -> Prediction:
-    """Order parameters, bulk and outliers.
+    """Return order parameters, bulk and outliers.
 
     Args:
-        options: As declared; `changes` replace fields of them.
+        options: the declared record; `changes` replace some of its fields.
         layers: Labels of the probed matrices, all of them if None.
     """
     options = replace(options, **changes)
@@ -161,11 +161,11 @@ def solve_many(
     progress: Progress = None,
     **changes: Any,
 ) -> Iterator[Prediction | NumericalError]:
-    """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
+    """Return a solution, or the reason why there is none, for each point. Integer parameters must be equal at all
+    points.
 
-    Exact forward passes run side by side, as many as fit into memory; of fewer than `batch` points as if they were so
-    many, so that what was compiled for a full batch serves the last one too. Points that have their bulk in common ask
-    it together.
+    Exact forward passes are batched as far as memory allows; fewer than `batch` points are padded to a full batch, so
+    that its compiled program is reused. Points that share a bulk evaluate it together.
     """
     tell = progress or (lambda fraction, text: None)
     options = replace(options, **changes)
@@ -193,14 +193,14 @@ def solve_many(
 
 
 def _along(options: Options) -> bool | None:
-    """Whether the outliers are wanted at every time; None where layers have names and eigenproblems are small."""
+    """Return whether the outliers are needed at every time; None if layers have names and eigenproblems are small."""
     return options.path if options.path is None else bool(options.path)
 
 
 @dataclass(frozen=True)
 class LayerProblem:
-    """What the outliers of a matrix are found from, with the eigenvalues of the cycles of each summand of A(z) at the
-    end and at all times."""
+    """The problem of the outliers of a matrix, with the eigenvalues of the cycles of each summand of A(z) at the end
+    and at all times."""
 
     law: SpectralLaw
     problem: SpikedProblem
@@ -217,8 +217,8 @@ def _pose_together(
     layers: Sequence[str] | None,
     path: bool | None,
 ) -> list[dict[Probe, LayerProblem]]:
-    """For each point what its outliers are found from. Points that have a bulk in common share it, and it is asked
-    about all of them at once. What cannot be computed is left out, and fails where it is needed."""
+    """Return the outlier problem of each point. Points with a common bulk share it, and it is evaluated for all of them
+    at once. Failures are deferred to the point at which the result is needed."""
     branches: dict[tuple[Any, ...], Branch] = {}
     wanted: dict[tuple[Any, ...], list[float]] = {}
     found: list[dict[Probe, LayerProblem]] = [{} for _ in points]
@@ -253,12 +253,13 @@ def _pose_together(
 
 @contextmanager
 def report_singular() -> Iterator[None]:
-    """Raise NumericalError where a linear system is singular, as where two outliers or an edge and an outlier meet."""
+    """Raise NumericalError if a linear system is singular, for example where two outliers or an edge and an outlier
+    meet."""
     try:
         yield
     except np.linalg.LinAlgError:
         raise NumericalError(
-            "a linear system of the spectrum is singular at exactly these parameters; take slightly other ones"
+            "a linear system of the spectrum is singular at exactly these parameters; change them slightly"
         ) from None
 
 
@@ -273,7 +274,7 @@ def spectra(
     problems: Mapping[Probe, LayerProblem] | None = None,
     progress: Progress = None,
 ) -> Prediction:
-    """The solution that belongs to a trained level: the spectrum of every layer asked for."""
+    """Return the solution of a training level: the spectrum of every requested layer."""
     tell = progress or (lambda fraction, text: None)
     check_finite(trained)
     chosen = [m for m in solver.matrices if layers is None or m.label in layers]
@@ -308,7 +309,7 @@ def spectra(
 
 
 def _over_time(observed: Iterable[ObservableOf], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Observables as arrays over time, NaN where they are not defined."""
+    """Return observables as arrays over time, NaN where they are not defined."""
     return where_defined(observed, {name: np.atleast_1d(value) for name, value in values.items()})
 
 
@@ -392,7 +393,7 @@ def _course(known: LayerProblem, isolated: Sequence[Isolated], steps: Steps, tra
 
 @dataclass(frozen=True)
 class Isolated:
-    """Outliers of a summand of A(z), with the spectra of its cycles, or what is known of large ones."""
+    """Outliers of a summand of A(z), with the spectra of its cycles, or the results for large ones."""
 
     outliers: list[Outlier]
     cycles: list[CycleSpectrum] | None
@@ -412,7 +413,7 @@ def _isolated(
 
 
 def _pose(solver: Solver, values: dict[str, Any], trained: Trained, matrix: ProbedMatrix, tell: Report) -> LayerProblem:
-    """The bulk of a matrix, and the problem of its outliers."""
+    """Return the bulk of a matrix, and the problem of its outliers."""
     branch = solver.branch(values, matrix, trained.order)
     law = law_of(branch, part(tell, 0.0, 0.8))
     probe = as_settled(matrix.probe, branch)
@@ -421,7 +422,7 @@ def _pose(solver: Solver, values: dict[str, Any], trained: Trained, matrix: Prob
 
 
 def _bulk_errors(problem: SpikedProblem, law: SpectralLaw, nearby: Nearby) -> tuple[Any, Any]:
-    """Errors of the edges and of the moments of a bulk that depends on what is sampled; None where it does not."""
+    """Return errors of the edges and of the moments of a bulk that depends on sampled quantities; None for others."""
     if not (problem.moves and nearby.orders):
         return None, None
     others = [problem.with_order(order).branch for order in nearby.orders]
@@ -431,7 +432,7 @@ def _bulk_errors(problem: SpikedProblem, law: SpectralLaw, nearby: Nearby) -> tu
 def _estimated(
     problem: SpikedProblem, blurs: Blurs, here: list[float], replicas: Replicas, nearby: Nearby
 ) -> tuple[list[float], list[float], UndecidedOutlier | None]:
-    """Outliers without bias, their errors, and an outlier that is not decided, if there is one."""
+    """Return bias-corrected outliers, their errors, and an undecided outlier, if there is one."""
     undecided = None
     estimates = estimated_outliers(here, replicas.positions, nearby)
     settled = [_settled(problem, blurs, z, *one) for z, one in zip(here, estimates, strict=True)]
@@ -451,7 +452,7 @@ def _with_any_vectors(
     overlaps: bool,
     steps: str | None,
 ) -> Layer:
-    """The layer with what is asked about vectors, unless A(z) as a whole is too large for them to be read off."""
+    """Return the layer with the requested results on vectors, unless A(z) as a whole is too large for them."""
     problem, wide = known.problem, 0 if large is None else large.rows
     if overlaps and len(known.parts) * known.parts[0].multiplicity > 1:  # vectors are those of the whole
         wide = largest_rows(problem) if is_large(problem) else 0
@@ -465,14 +466,14 @@ def _with_any_vectors(
 
 
 def _is_wanted(path: bool | None, solver: Solver, matrix: ProbedMatrix) -> bool:
-    """Whether the outliers of a matrix are wanted at every time."""
+    """Return whether the outliers of a matrix are needed at every time."""
     wanted = solver.layered and (matrix.probe.reduced or not matrix.probe.unknowns) if path is None else path
     steady = all(spread.steady for spread in matrix.bulk.spreads)
     return wanted and steady and solver.setting.steps is not None
 
 
 def _bulk_method(branch: Branch) -> BulkMethod:
-    """How the bulk was computed."""
+    """Return how the bulk was computed."""
     law = branch.law
     if law.eliminated:
         return BulkMethod()
@@ -492,13 +493,13 @@ def _steps(solver: Solver, p: Point, values: Mapping[str, Any]) -> Steps:
 
 @dataclass(frozen=True)
 class Blurs:
-    """The standard error of each edge of a bulk that depends on what is sampled; no edges where it does not."""
+    """The standard error of each edge of a bulk that depends on sampled quantities; without edges for others."""
 
     errors: dict[float, float]
 
     @staticmethod
     def of(law: SpectralLaw, found: list[list[float | None]] | None) -> Blurs:
-        """An edge without an error of its own is blurred as much as the one that is known worst."""
+        """Return the error of an edge; an edge without one has the largest error of the others."""
         if found is None:
             return Blurs({})
         worst = max((error for pair in found for error in pair if error is not None), default=0.0)
@@ -510,9 +511,9 @@ class Blurs:
 
 
 def _settled(problem: SpikedProblem, blurs: Blurs, z: float, value: float, error: float) -> tuple[float, float, bool]:
-    """An outlier, its error, and whether it is one for sure. Where it is lost, or without its bias inside of the bulk,
-    or closer to the edge than either is known, it stays where it was found; the way to the edge and the error of that
-    are errors then."""
+    """Return an outlier, its error, and whether it is certain. If it is lost, or lies inside the bulk after bias
+    correction, or is closer to the edge than the error of either, it remains at its uncorrected position; the distance
+    to the edge and the error of the edge are then added to its error."""
     edge = problem.nearest_edge(z)
     blur = blurs.at(edge)
     if math.isfinite(error) and problem.outside(value) and abs(value - edge) > max(blur, error):
@@ -522,7 +523,7 @@ def _settled(problem: SpikedProblem, blurs: Blurs, z: float, value: float, error
 
 
 def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Trained, steps: Steps) -> Layer:
-    """The layer with its outliers at all times."""
+    """Return the layer with its outliers at all times."""
     whole, bulks = [now for now, _ in course.path], [bulk for _, bulk in course.path]
     moves = any(bulk != bulks[-1] for bulk in bulks)
     errors = None
@@ -550,7 +551,7 @@ def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Tr
 def _directed_path(
     problem: SpikedProblem, steps: Steps, path: Sequence[list[float]], trained: Trained
 ) -> list[tuple[OutlierAlignment, ...]]:
-    """Squared cosines of the vectors of the outliers at all times before the last with the directions asked about."""
+    """Return squared cosines of the vectors of the outliers at all earlier times with the requested directions."""
     aligned: list[tuple[OutlierAlignment, ...]] = []
     for time, now in enumerate(path[:-1]):
         if not now:
@@ -571,7 +572,7 @@ def _directed_path(
 def _with_vectors(
     layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float], overlaps: bool, steps: str | None
 ) -> Layer:
-    """The layer with what is asked about the vectors of its outliers; here: outliers of the problem."""
+    """Return the layer with the requested results on the vectors of its outliers; here: outliers of the problem."""
     if not here:
         return replace(layer, overlaps={} if overlaps else None)
     if overlaps and not are_resolved(problem, trained.noise):
@@ -598,18 +599,18 @@ def _with_vectors(
 
 
 def _with_squares(layer: Layer, overlaps: SpikeOverlaps | None, cosines: Sequence[OutlierAlignment]) -> Layer:
-    """The layer with squared overlaps with the spikes and squared cosines with directions."""
+    """Return the layer with squared overlaps with the spikes and squared cosines with directions."""
     by_side = None if overlaps is None else _by_side(overlaps)
     return replace(layer, overlaps=by_side, outlier_alignments=tuple(cosines))
 
 
 def _by_side(overlaps: SpikeOverlaps) -> dict[str, np.ndarray]:
-    """Squared overlaps of all outliers by side."""
+    """Return squared overlaps of all outliers by side."""
     return {side: read_only([one[side] for one in overlaps]) for side in overlaps[0]}
 
 
 def _shifted(layer: Layer, observable: np.ndarray) -> Layer:
-    """The layer with an observable added to the diagonal of its matrix."""
+    """Return the layer with an observable added to the diagonal of its matrix."""
     shift = np.atleast_1d(observable)
     last = float(shift[-1])
     path = layer.outlier_path
@@ -631,6 +632,6 @@ def _shifted(layer: Layer, observable: np.ndarray) -> Layer:
 
 
 def _shifted_moments(values: np.ndarray, shift: float) -> np.ndarray:
-    """Moments of x + shift from those of x."""
+    """Return moments of x + shift from those of x."""
     terms = [[math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)] for k in range(len(values))]
     return read_only([sum(some) for some in terms])

@@ -1,8 +1,8 @@
 """Two-time functions as results: correlations C[a, b](t, s) and responses R[a, b](t, s) of the fields of a model.
 
-C[a, b](t, s) is the mean over sites of a(t) b(s). R[a, b](t, s) is the mean over sites of the derivative of a(t) by a
-source that is added to the right side of the equation of b at time s, on the same site; for b = W @ ... that source is
-its noise. Where s is after t there is no response, and the entry is NaN.
+C[a, b](t, s) is the mean over sites of a(t) b(s). R[a, b](t, s) is the mean over sites of the derivative of a(t) with
+respect to a source on the right side of the equation of b at time s, on the same site; for b = W @ ... that source is
+its noise. For s > t there is no response, and the entry is NaN.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ KINDS = {"C": "correlation", "R": "response"}
 
 
 class NoTwoTime(ParameterError, KeyError):
-    """There is no such two-time function."""
+    """Raised for a two-time function that does not exist."""
 
     __str__ = Exception.__str__
 
 
 @dataclass(frozen=True)
 class TwoTime:
-    """C[a, b] or R[a, b]. axes: what runs along each axis of `values`: "t" and "s", the times of a and b, and "label of
-    a" and "label of b"; a field without times or labels has no such axis. errors: one standard error each, None where
-    nothing is sampled."""
+    """C[a, b] or R[a, b]. axes: the meaning of each axis of `values`: "t" and "s", the times of a and b, and "label of
+    a" and "label of b"; a field without times or labels has no such axis. errors: one standard error each, None unless
+    sampled."""
 
     kind: str
     a: str
@@ -43,7 +43,7 @@ class TwoTime:
     values: np.ndarray
     errors: np.ndarray | None
     moved: float = 0.0
-    """How far it moved, relative to its largest entry, with the last nodes added where it is integrated."""
+    """Relative change, in units of its largest entry, with the last increase of quadrature nodes."""
 
     @property
     def name(self) -> str:
@@ -62,13 +62,13 @@ class TwoTime:
         return f"{KINDS[self.kind]} {self.name}{f' over {sizes}' if sizes else ''}; .values, .errors, .axes"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data; entries that are not defined are None."""
+        """Return plain data; undefined entries are None."""
         errors = None if self.errors is None else with_none(self.errors)
         return {"axes": list(self.axes), "values": with_none(self.values), "errors": errors}
 
     def entries(self, times: Callable[[int], Sequence[int]]) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """A few entries, each with its place as text: times chosen from how many there are, of labels the first, and of
-        two different ones the first two."""
+        """Return a few entries, each with its position as text: times chosen by their number, the first label, and for
+        two different labels the first two."""
         chosen = []
         for axis, count in zip(self.axes, self.values.shape, strict=True):
             chosen.append(list(times(count)) if axis in ("t", "s") else [0, 1][: min(count, 2)])
@@ -81,7 +81,7 @@ class TwoTime:
 
 
 def parsed(text: str) -> OrderKey:
-    """The key that is written as C[a,b]."""
+    """Return the key written as C[a,b]."""
     found = re.fullmatch(r"\s*([CR])\s*\[\s*([^\[\],]+?)\s*,\s*([^\[\],]+?)\s*\]\s*", text)
     if found is None:
         raise NoTwoTime(f"{text} is not a two-time function; write C[a,b] or R[a,b], with the names of two fields")
@@ -89,10 +89,10 @@ def parsed(text: str) -> OrderKey:
 
 
 def checked(setting: Setting, names: Iterable[tuple[Any, ...]]) -> Wanted:
-    """The names, each once, if the setting has all their fields.
+    """Return the names, each once, if the setting has all their fields.
 
-    In a response to a field of another sector, R[a, b], what answers is a site of a, and what it feels of b is what a
-    random matrix makes of it there: where that is one field, the name is its name.
+    In a response R[a, b] to a field of another sector, the responding field is on a site of a, where b acts through a
+    random matrix: if that product is a single field, its name is used.
     """
     fields = {f.name: f for f in setting.fields}
     wanted: dict[OrderKey, None] = {}
@@ -119,7 +119,7 @@ def checked(setting: Setting, names: Iterable[tuple[Any, ...]]) -> Wanted:
 
 
 def pairs(setting: Setting) -> list[tuple[str, str]]:
-    """The pairs of declared fields on the same sector."""
+    """Return the pairs of declared fields on the same sector."""
     declared = [f for f in setting.fields if f.declared]
     return [(a.name, b.name) for a in declared for b in declared if a.sector == b.sector]
 
@@ -136,7 +136,7 @@ def _there_is(setting: Setting) -> str:
 def finished(
     setting: Setting, name: OrderKey, values: np.ndarray, errors: np.ndarray | None = None, moved: float = 0.0
 ) -> TwoTime:
-    """The result with the axes that the fields have, from times of a x labels of a x times of b x labels of b."""
+    """Return the result with the axes of the fields, from times of a x labels of a x times of b x labels of b."""
     fields = {f.name: f for f in setting.fields}
     a, b = (fields[f] for f in name.of)
     gone = tuple(i for i, there in enumerate((*_has(a), *_has(b))) if not there)
@@ -159,20 +159,20 @@ def finished(
 
 
 def axes_of(setting: Setting, name: OrderKey) -> tuple[str, ...]:
-    """What runs along each axis of a two-time function."""
+    """Return the meaning of each axis of a two-time function."""
     fields = {f.name: f for f in setting.fields}
     there = (*_has(fields[name[1]]), *_has(fields[name[2]]))
     return tuple(axis for axis, is_there in zip(AXES, there, strict=True) if is_there)
 
 
 def _has(field: FieldOf) -> tuple[bool, bool]:
-    """Whether a field has times, and labels."""
+    """Return whether a field has times, and labels."""
     return field.timed, bool(field.labels)
 
 
 class Kernels(Mapping[tuple[str, str], TwoTime]):
-    """All correlations, or all responses, of one solution: `solution.C["h0", "h0"]`. Each is computed when it is first
-    asked for, and kept. It iterates over the pairs of declared fields."""
+    """All correlations, or all responses, of one solution: `solution.C["h0", "h0"]`. Each is computed on first access,
+    and cached. It iterates over the pairs of declared fields."""
 
     def __init__(self, kind: str, setting: Setting, found: dict[OrderKey, TwoTime], compute: Callable[[Wanted], None]):
         self._kind, self._setting, self._found, self._compute = kind, setting, found, compute

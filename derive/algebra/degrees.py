@@ -53,7 +53,7 @@ class ResolventExpansion:
 
     @staticmethod
     def of(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -> ResolventExpansion:
-        """Return the expansion of as many equations as unknowns; functions of parameters count as parameters."""
+        """Return the expansion of a square system of equations; functions of parameters count as parameters."""
         generators = Generators.of(equations)
         encoded = [sp.fraction(sp.together(generators.encode(e)))[0] for e in equations]
         symbols = {s for e in encoded for s in e.free_symbols}
@@ -74,7 +74,7 @@ class ResolventExpansion:
 
     @cached_property
     def parameters_in_resolvent(self) -> int:
-        """Return how many parameters the first moments of the bulk depend on."""
+        """Return the number of parameters on which the first moments of the bulk depend."""
         first = self._at(self.values).resolvent(FEW_ORDERS)
         number = 0
         for k, value in enumerate(self.values):
@@ -196,7 +196,7 @@ class _Products:
         self.numbers = np.array(list(system.terms.values()), dtype=np.int64)
 
     def convolve(self, order: int) -> None:
-        """Add up the products of lower-order coefficients in one order of each monomial."""
+        """Add the products of lower-order coefficients to one order of each monomial."""
         left, right = self.series[self.left, 1:order], self.series[self.right, order - 1 : 0 : -1]
         self.middle = np.einsum("ij,ij->i", left, right) % PRIME
 

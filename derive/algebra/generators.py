@@ -20,7 +20,7 @@ from derive.language.traversal import ByKind
 
 
 class Generator(EngineSymbol):
-    """An indeterminate that stands for a function of the parameters, its `meaning`."""
+    """An indeterminate that represents a function of the parameters, its `meaning`."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ def hide_functions(expression: sp.Expr) -> sp.Expr:
 
 
 def roots_of(polynomial: sp.Expr, unknown: sp.Symbol) -> list[sp.Expr]:
-    """Return the roots, with multiplicity, of a polynomial whose coefficients may hold functions of parameters."""
+    """Return the roots, with multiplicity, of a polynomial whose coefficients may contain functions of parameters."""
     return [decode(root) for root in sp.roots(sp.Poly(hide_functions(polynomial), unknown), multiple=True)]
 
 

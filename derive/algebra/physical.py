@@ -31,7 +31,7 @@ REAL_AXIS = 2.0**-40
 def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
     """Return generic rational values, inside their domains, for every parameter in the expressions.
 
-    Defaults are avoided: there numbers may coincide that differ elsewhere, for example at the first steps of weights
+    Defaults are avoided: quantities that differ elsewhere may coincide there, for example the first steps of weights
     that decay.
     """
     parameters = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=symbol_order)
@@ -55,9 +55,10 @@ def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Sy
 
 
 def plain_names(unknowns: Iterable[sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
-    """Return canonical names for the unknowns of a bulk: equations that differ in names alone become equal.
+    """Return canonical names for the unknowns of a bulk: equations that differ only in names become equal.
 
-    Layers often share one bulk, which is then eliminated once. The names are not identifiers, so no parameter has them.
+    Layers often share one bulk, which is then eliminated once. The names are not valid identifiers, so no parameter has
+    them.
     """
     return {symbol: sp.Symbol(f"R[{i:03}]") for i, symbol in enumerate(unknowns)}
 
@@ -71,8 +72,8 @@ def physical_values(
 ) -> Any:
     """Return z and all unknowns at one point of the upper half plane, by continuation from infinity.
 
-    Every equation is linear in each unknown's own column. So near infinity the iteration that solves each column
-    contracts; Newton's method then continues z to the point. Only the last steps use full precision.
+    Every equation is linear in the column of each unknown. Near infinity the iteration that solves each column
+    therefore contracts; Newton's method then continues z to the point. Only the last steps use full precision.
 
     Args:
         at: the point, if it is not the default one.
@@ -250,7 +251,7 @@ class PhysicalPoint:
     """One point of the physical branch: parameters, z and all unknowns.
 
     Non-polynomial functions of the parameters have independent random values. A polynomial that vanishes here vanishes
-    for independent indeterminates, and so for any functions in their place.
+    for independent indeterminates, and therefore for any functions in their place.
     """
 
     point: dict[sp.Symbol, Any]

@@ -1,7 +1,7 @@
 """Exact elimination with python-flint: resultants, discriminants and factors of multivariate polynomials.
 
-SymPy expressions go in and come out. Anything that is not a polynomial in symbols (a root, a power with a symbolic
-exponent, a function) is an indeterminate in between.
+Input and output are SymPy expressions. Anything that is not a polynomial in symbols (a root, a power with a symbolic
+exponent, a function) is an intermediate indeterminate.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ MOST_CURVE_TERMS = 400
 
 @dataclass(frozen=True)
 class PolynomialRing:
-    """Integer polynomials in a fixed list of symbols, and the functions of parameters that some of them stand for."""
+    """Integer polynomials in a fixed list of symbols, some of which represent functions of parameters."""
 
     symbols: tuple[sp.Symbol, ...]
     generators: Generators
 
     @staticmethod
     def of(expressions: tuple[sp.Expr, ...]) -> PolynomialRing:
-        """Return the smallest ring that holds all numerators and denominators of the expressions."""
+        """Return the smallest ring that contains all numerators and denominators of the expressions."""
         generators = Generators.of(expressions)
         symbols = {s for e in expressions for s in generators.encode(e).free_symbols}
         return PolynomialRing(tuple(sorted(symbols, key=symbol_order)), generators)
@@ -151,7 +151,8 @@ def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tup
 
 
 class TooLarge(Exception):
-    """An elimination would exceed the bounds on terms or unknowns, or leave no relation. Running time plays no part."""
+    """An elimination would exceed the bounds on terms or unknowns, or leave no relation. The bounds do not depend on
+    running time."""
 
 
 def check_size(unknowns: list[sp.Symbol]) -> None:
@@ -163,7 +164,7 @@ def check_size(unknowns: list[sp.Symbol]) -> None:
 def check_degrees(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -> None:
     """Raise TooLarge if no curve between z and the first unknown has a discriminant within the bounds.
 
-    A parameter that the moments depend on has at least degree one in the curve.
+    A parameter on which the moments depend has at least degree one in the curve.
     """
     try:
         expansion = ResolventExpansion.of(equations, unknowns)
@@ -244,7 +245,8 @@ def proves_zero(
 
 @dataclass(frozen=True)
 class _Elimination:
-    """A sequence of elimination steps: (unknown, the equation that eliminates it, the other equations that hold it)."""
+    """A sequence of elimination steps: (unknown, the equation that eliminates it, the other equations that contain
+    it)."""
 
     ring: PolynomialRing
     number: _Evaluation
@@ -459,7 +461,8 @@ def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.
     """Return the irreducible factors of the resultant of two polynomials, which vanishes where they share a root.
 
     Raises:
-        TooLarge: if they share a root everywhere, so that no polynomial tells where, or if the bound is exceeded.
+        TooLarge: if they share a root everywhere, so that the resultant vanishes identically, or if the bound is
+            exceeded.
     """
     ring, result = _resultant(first, second, symbol)
     if not result:
@@ -497,7 +500,7 @@ def rational_norm(expression: sp.Expr, absolute: bool = False) -> sp.Expr:
     It is the product of the numerators of the conjugates, up to repeated factors. Functions are indeterminates.
 
     Args:
-        absolute: whether absolute values have conjugates too, of the other sign, and are no indeterminates.
+        absolute: whether absolute values also have conjugates, with the opposite sign, instead of being indeterminates.
     """
     orders: dict[sp.Expr, int] = {}
     for node in sp.preorder_traversal(expression):
@@ -600,7 +603,7 @@ def chosen_factor(expression: sp.Expr, accept: Callable[[sp.Expr], bool]) -> sp.
 
 
 def normalised(polynomial: sp.Expr) -> sp.Expr:
-    """Return the polynomial with a fixed sign, so that it always prints the same way."""
+    """Return the polynomial with a fixed sign, so that it always prints in the same form."""
     return _signed(sp.expand(polynomial))
 
 

@@ -58,7 +58,7 @@ class RationalFunctions:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """A rational function; NumPy arrays of objects may hold it."""
+    """A rational function; NumPy arrays of objects may contain it."""
 
     field: RationalFunctions
     top: Any

@@ -90,7 +90,7 @@ def _fraction(text: str) -> sp.Rational:
 
 
 def check_same(before: sp.Expr, after: sp.Expr, stage: str, where: str) -> None:
-    """Raise InternalError if two scalar expressions that a stage takes for equal differ at some point.
+    """Raise InternalError if two scalar expressions that a stage treats as equal differ at some point.
 
     Means, data and undefined functions count as numbers. Points where the first expression is undefined are skipped.
     """

@@ -66,7 +66,7 @@ def _degrees(expression: sp.Basic) -> list[sp.Rational | None]:
 
 
 def _common(degrees: Iterable[sp.Rational | None]) -> sp.Rational | None:
-    """Return the degree that all have; None if they differ."""
+    """Return their common degree; None if they differ."""
     distinct = set(degrees)
     return distinct.pop() if len(distinct) == 1 else None
 
@@ -119,12 +119,12 @@ def _(expression: Relational) -> sp.Rational | None:
 
 
 def growth(order: sp.Rational, size: Sector) -> str:
-    """Return in words how a quantity with this power of the size changes as the size grows."""
+    """Describe how a quantity with this power of the size changes as the size grows."""
     return f"grows like {size**order}" if order > 0 else f"vanishes like {size**order}"
 
 
 def cure(order: sp.Rational, size: Sector) -> str:
-    """Return in words how to remove an excess power of the size."""
+    """Describe how to remove an excess power of the size."""
     return f"divide it by {size**order}" if order > 0 else f"multiply it by {size**-order}"
 
 

@@ -1,8 +1,9 @@
-"""Sites that differ by traits: the linear response of one site given its traits, and its averages over their laws.
+"""Sites that differ by traits: the linear response of one site conditional on its traits, and its averages over their
+laws.
 
-Given the traits of a site, its spectral fields obey linear equations whose coefficients are functions of the traits and
-of averages over all sites. The integrands of those averages are therefore rational in the order parameters, and known
-functions of the traits.
+Conditional on the traits of a site, its spectral fields obey linear equations whose coefficients are functions of the
+traits and of averages over all sites. The integrands of those averages are therefore rational in the order parameters,
+and known functions of the traits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import FieldAt, Mean, shown
 
 MOST_GROUPS = 8
-"""Groups of equal sites up to which an average is expanded into a polynomial sum; more make elimination slow."""
+"""Number of groups of equal sites up to which an average is expanded into a polynomial sum; more make elimination
+slow."""
 
 
 _NORMAL = sp.Tuple(sp.exp(-(VALUE**2) / 2), -sp.oo, sp.oo)
@@ -68,14 +70,14 @@ class SiteEntry(Trait):
 
 
 class TraitAverage(Mean):
-    """The average, over the traits of a site, of a function of them, of z and of the bulk responses."""
+    """The average over the traits of a site of a function of the traits, z and the bulk responses."""
 
     def _eval_is_real(self) -> Any:
         return None  # at a complex z it is not
 
 
 def averaged(expression: sp.Expr) -> sp.Expr:
-    """Return the average of an expression over its traits; factors that do not depend on them are in front."""
+    """Return the average of an expression over its traits; factors that do not depend on them are moved in front."""
     expression = sp.sympify(expression)
     if not traits_in(expression):
         return expression
@@ -143,7 +145,8 @@ def _functions(expression: sp.Basic) -> Iterator[sp.Basic]:
 def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
     """Return the equations as polynomials, with averages over few groups of equal sites as sums.
 
-    None if there is no such form: laws with a density, values that are not rational in the parameters, too many groups.
+    None if there is no such form: laws with a density, values that are not rational in the parameters, or too many
+    groups.
     """
     polynomials = []
     for equation in equations:

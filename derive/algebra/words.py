@@ -63,7 +63,7 @@ class Letter:
 
     @property
     def order_parameters(self) -> tuple[Letter, ...]:
-        """The correlations and responses of which it is made."""
+        """The correlations and responses that it contains."""
         return (self.plain,)
 
     @property
@@ -73,7 +73,7 @@ class Letter:
 
     @property
     def plain(self) -> Letter:
-        """The same letter, not transposed."""
+        """The same letter without transposition."""
         return replace(self, transposed=False)
 
     @property
@@ -151,7 +151,7 @@ class DiagonalFactor:
 
 @dataclass(frozen=True)
 class SiteTable:
-    """The means over sites of products of two factors, given the diagonal entries.
+    """The means over sites of products of two factors, conditional on the diagonal entries.
 
     A factor is ("C", field), or ("R", noise): the latter is a derivative with respect to the noise.
     """
@@ -170,7 +170,7 @@ class SiteTable:
 class Weighed:
     """<weight left right>: a mean over sites weighted by a function of the diagonal entries.
 
-    It is a matrix over the times (and labels) of two factors, which are those of a SiteTable.
+    It is a matrix over the times (and labels) of the two factors of a SiteTable.
     """
 
     weight: sp.Expr
@@ -183,7 +183,7 @@ class Weighed:
 
     @property
     def tables(self) -> tuple[SiteTable, ...]:
-        """The tables of conditional means of which it is made."""
+        """The tables of conditional means that it contains."""
         return (self.table,)
 
     @property
@@ -196,7 +196,7 @@ class Weighed:
 
     @property
     def turned(self) -> bool:
-        """Whether it is made of the transposed table."""
+        """Whether it uses the transposed table."""
         return (self.left[0], self.left[1].name) > (self.right[0], self.right[1].name)
 
     @property

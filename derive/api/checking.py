@@ -1,4 +1,4 @@
-"""Check the laws that every declaration must obey on one declaration."""
+"""Check the universal laws of declarations on one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilation of a problem for a GPU that need not be there."""
+"""Compile a problem for a GPU, which need not be present."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Progress = Callable[[float, str], None]
 def compilation(
     problem: Problem, load: Callable[[], Solver], options: CompileOptions, progress: Progress | None
 ) -> Compilation:
-    """Return what compiling gave; see `Theory.compile`. load: returns the solver."""
+    """Return the result of compilation; see `Theory.compile`. load: returns the solver."""
     check_installed(PLUGIN)
     if shutil.which("ptxas") is None:
         check_installed("nvidia.cuda_nvcc")
@@ -51,8 +51,8 @@ def compilation(
 
 
 def _quantities(problem: Problem, solver: Solver) -> tuple[list[DeviceFunction], list[HostPart]]:
-    """Return the quantities that are functions of all real parameters, with their derivatives, and those that are not,
-    with the reason."""
+    """Return the quantities that are functions of all real parameters, with their derivatives, and the others with the
+    reason."""
     of = [parameter for parameter in problem.model.parameters if not parameter.domain.whole]
     arguments = tuple(jnp.asarray(float(problem.inputs[parameter.name])) for parameter in of)
     found, refused = [], []

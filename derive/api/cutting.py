@@ -94,7 +94,8 @@ class Cut:
 
     @property
     def told(self) -> dict[str, Any]:
-        """Return all options that affect numbers, except the number of samples, since more samples extend fewer."""
+        """Return all options that affect numbers, except the number of samples, because additional samples extend a
+        journal."""
         options = self.options
         numbers_depend_on: dict[str, Any] = {
             "seed": options.seed,
@@ -116,8 +117,8 @@ class Cut:
     def share(self, shard: tuple[int, int] | None) -> Share:
         """Return all of the work, or the k-th of n parts of it.
 
-        A part of a comparison has consecutive samples of as few points as possible, and solves those points; some
-        points are solved in two parts, with the same numbers.
+        A part of a comparison has consecutive samples of as few points as possible, and solves those points; points
+        shared by two parts are solved twice, with the same numbers.
         """
         chunks = () if self.of == "simulate" else self.chunks
         places = range(len(self.grid.problems)) if self.of != "solve" else ()

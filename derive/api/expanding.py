@@ -24,20 +24,20 @@ from derive.support.shapes import fits
 MOST_POWERS = 12
 """Powers of a named combination that are tried."""
 HIGHEST_ORDER = 20
-"""More terms take more time than anyone waits for."""
+"""Highest order; computing more terms takes too long."""
 
 
 @dataclass(frozen=True, repr=False)
 class Expansion:
     """A series with exact coefficients, as text and as LaTeX.
 
-    terms: power, coefficient, the same relative to the first coefficient, and LaTeX. next_power: of the first term left
-    out, None if the series ends. coefficients: of the terms, as SymPy expressions in plain symbols; small: what the
-    powers are powers of. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients, if
-    there is one. edge: which edge an outlier leaves at a threshold. cell: inequalities between the open parameters
-    under which this series holds, empty where it holds for all of them. status: "proved" if it holds in all of its
-    cells, "supported" if the physical branch was identified at points only. branch: values of open parameters at which
-    that was done. others: the series of other cells, and other thresholds.
+    terms: power, coefficient, the same relative to the first coefficient, and LaTeX. next_power: of the first omitted
+    term, None if the series ends. coefficients: of the terms, as SymPy expressions in plain symbols; small: the
+    expansion variable. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients, if there
+    is one. edge: the edge that an outlier leaves at a threshold. cell: inequalities between the open parameters under
+    which this series holds, empty if it holds for all of them. status: "proved" if it holds in all of its cells,
+    "supported" if the physical branch was identified at points only. branch: values of open parameters at these points.
+    others: the series of other cells, and other thresholds.
     """
 
     setting: str
@@ -73,7 +73,7 @@ class Expansion:
     def sympy(self, symbols: Iterable[sp.Symbol] | Mapping[str, sp.Expr] = ()) -> sp.Expr:
         """The series without its remainder, as a SymPy expression.
 
-        symbols: your own symbols, which take the places of plain ones with the same names, or a dict of them by name.
+        symbols: your own symbols, which replace plain ones of the same names, or a dict of them by name.
         """
         series = sp.Add(*(c * self.small**power for c, power in zip(self.coefficients, self._powers, strict=True)))
         wanted: Any = symbols if isinstance(symbols, Mapping) else {str(symbol): symbol for symbol in symbols}
@@ -93,7 +93,8 @@ class Expansion:
         """The value of the variable, or its distance from the expansion point, at which the first correction equals the
         leading term: nu_star of nu.
 
-        None where the first correction has another relative power than one, or coefficients hold an algebraic number.
+        None if the first correction has another relative power than one, or if coefficients contain an algebraic
+        number.
         """
         if len(self.terms) < 2 or self.theta is not None or self._powers[1] - self._powers[0] != 1:
             return None
@@ -115,7 +116,7 @@ class Expansion:
     def in_terms_of(self, names: Mapping[str, Any]) -> sp.Expr:
         """The series without its remainder, with named combinations of parameters as factors of its coefficients.
 
-        names: by name an expression or its text. A coefficient is divided by the power of each combination that
+        names: for each name an expression or its text. A coefficient is divided by the power of each combination that
         leaves the shortest remainder, so that the result is equal to the series.
 
         >>> import derive
@@ -173,7 +174,7 @@ def expand(
     parameter: str | None,
     layer: int | str | None,
 ) -> Expansion:
-    """See `Theory.expand`. what: the quantity, what is small, and the highest power."""
+    """See `Theory.expand`. what: the quantity, the expansion variable, and the highest power."""
     of, variable, order = what
     problem = problem_of(declared, chosen if layer is None else {**chosen, "layer": layer})
     model = problem.model.probing(problem.layers[0]) if problem.layers else problem.model
@@ -217,7 +218,7 @@ def expand(
 
 
 def _series(result: QuantitySeries, small: sp.Expr, root: str) -> dict[str, Any]:
-    """One series of several as text, LaTeX and data."""
+    """One of several series as text, LaTeX and data."""
     found = result.expansion.with_root(sp.Symbol(root))
     first = found.coefficients[0]
     series, latex = _written(found, small)
@@ -247,7 +248,8 @@ def _series(result: QuantitySeries, small: sp.Expr, root: str) -> dict[str, Any]
 
 
 def _factored(coefficient: sp.Expr, names: Mapping[str, sp.Expr]) -> sp.Expr:
-    """Return a coefficient with powers of named combinations as factors; roots of symbols are symbols meanwhile."""
+    """Return a coefficient with powers of named combinations as factors; roots of symbols are temporarily replaced by
+    symbols."""
     roots = {
         power.base: power.base ** sp.Rational(1, power.exp.q)
         for one in (coefficient, *names.values())
@@ -267,7 +269,7 @@ def _factored(coefficient: sp.Expr, names: Mapping[str, sp.Expr]) -> sp.Expr:
 
 
 def _plain(expression: sp.Expr) -> sp.Expr:
-    """The same in symbols that have nothing but their names."""
+    """Return the expression with plain symbols, which have no attributes besides their names."""
     symbols = expression.free_symbols
     return expression.xreplace({symbol: sp.Symbol(str(symbol)) for symbol in symbols})
 

@@ -101,8 +101,8 @@ def function(
 class Gradient:
     """Value and first derivatives of a quantity at one point.
 
-    value, error: the quantity and its standard error. slopes, slope_errors: by parameter its derivative, and the
-    standard error. Errors are None where the theory is exact.
+    value, error: the quantity and its standard error. slopes, slope_errors: its derivative with respect to each
+    parameter, and the standard error. Errors are None if the theory is exact.
     """
 
     quantity: str
@@ -113,7 +113,7 @@ class Gradient:
 
     @staticmethod
     def of(quantity: str, names: tuple[str, ...], numbers: Any, errors: Any) -> Gradient:
-        """Return the record of numbers that have the value first along their last axis, and then the slopes."""
+        """Return the record of an array whose last axis contains the value followed by the derivatives."""
 
         def by_name(table: Any) -> dict[str, np.ndarray]:
             return {name: np.asarray(table)[..., 1 + k] for k, name in enumerate(names)}
@@ -129,10 +129,10 @@ class Gradient:
 
 
 def check_pathwise(model: Model, quantity: str, moved: Sequence[Parameter]) -> None:
-    """Refuse a derivative at fixed random numbers where a site jumps: it would miss what the jump contributes.
+    """Refuse a derivative at fixed random numbers if a site jumps, because it would miss the contribution of the jump.
 
-    A site jumps where a discontinuous function of fields stands in an equation or in the observable, and where the
-    weights of discrete values depend on a parameter.
+    A site jumps if an equation or the observable contains a discontinuous function of fields, or if the weights of
+    discrete values depend on a parameter.
     """
     cure = "take differences of solutions with one seed, several standard errors apart"
     named = [(f"the equation of {one.target}", part) for one in model.equations for part in expressions(one.value)]
@@ -159,7 +159,7 @@ def _is_discrete(vector: Any) -> bool:
 
 
 def _switches(node: sp.Basic, moved: Sequence[Parameter]) -> bool:
-    """Return whether where a function jumps depends on fields or on a parameter."""
+    """Return whether the location of a jump depends on fields or on a parameter."""
     places = [condition for _, condition in node.args] if isinstance(node, sp.Piecewise) else node.args
     return any(place.atoms(FieldAt) or any(place.has(one) for one in moved) for place in places)
 

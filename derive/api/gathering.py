@@ -36,7 +36,7 @@ def _results(journal: Journal, name: str, count: int = 1) -> list[Found]:
 
 def _malformed(journal: Journal, name: str) -> DeriveError:
     return DeriveError(
-        f"{journal.place(name)} holds no result of this version; remove the line, and it is computed again"
+        f"{journal.place(name)} contains no result of this version; remove the line to recompute its part"
     )
 
 
@@ -106,5 +106,5 @@ class Gathered:
 
 def _missing(lost: bool) -> str:
     if lost:
-        return "every worker that tried this point died of it, perhaps of too little memory; try it alone"
-    return "this point is not computed yet: it belongs to another shard"
+        return "every worker died at this point, perhaps for lack of memory; compute it alone"
+    return "this point has not been computed: it belongs to another shard"

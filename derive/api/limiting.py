@@ -51,7 +51,7 @@ def limits(
 
 
 def _refuse(model: Model) -> None:
-    """Say why a model has no limit of many steps."""
+    """Raise an error that explains why a model has no limit of many steps."""
     from derive.pipeline import derive_model
 
     _ = derive_model(model).limit

@@ -55,4 +55,4 @@ def _entry(name: str, leaf: Any) -> Entry:
         wide = np.float32 if kind.startswith(("float", "bfloat")) and kind != "float64" else np.float64
         return np.asarray(leaf).astype(wide, copy=False)
 
-    return Entry(name, tuple(leaf.shape), kind, read, unusable=None if real else f"type {kind} holds no weights")
+    return Entry(name, tuple(leaf.shape), kind, read, unusable=None if real else f"type {kind} is not a weight type")

@@ -15,7 +15,7 @@ from derive.support.places import path_of
 def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | str) -> Theory:
     """A model with its verbs: a shipped setting by name, your own file by its path, or a `Model` declared in Python.
 
-    choices: of a family, which member is meant; every verb takes them too.
+    choices: select a member of a family; every verb accepts them too.
 
     >>> import derive
     >>> from derive.api.example import SPIKE

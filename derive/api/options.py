@@ -1,4 +1,4 @@
-"""Options of the Python verbs: told apart from parameters of the same name, checked, and documented."""
+"""Options of the Python verbs: distinguished from parameters of the same name, validated, and documented."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes_options(method: F) -> F:
-    """Give a method that is called like its verb the signature and the documentation of the options of that verb.
+    """Give a method that is called like its verb the signature and the documentation of that verb's options.
 
-    It takes them among `**arguments`, beside parameters of the model.
+    The method accepts them among `**arguments`, next to parameters of the model.
     """
     declared = options_of(method.__name__)
     old = inspect.signature(method)
@@ -51,12 +51,12 @@ def takes_options(method: F) -> F:
 def split_arguments(
     verb: str, arguments: Mapping[str, Any], ambiguous: Collection[str], setting: str
 ) -> tuple[Options, Any, dict[str, Any]]:
-    """The options among the arguments of a verb, the record of its own options, and the parameters of the model.
+    """Return the options among the arguments of a verb, the record of its own options, and the parameters of the model.
 
-    ambiguous: names of parameters, which an option may not have.
+    ambiguous: parameter names that must not coincide with an option.
 
     Raises:
-        ParameterError: An argument may be meant as an option or as a parameter, or an option is not of its domain.
+        ParameterError: An argument could be an option or a parameter, or an option is outside its domain.
     """
     known = options_of(verb)
     options = {name: value for name, value in arguments.items() if name in known}
@@ -70,12 +70,12 @@ def split_arguments(
 
 
 def wanted_kernels(names: str | Sequence[str | tuple[Any, ...]] | None) -> Wanted:
-    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b"); one name may stand alone."""
+    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b"); a single name is accepted."""
     return tuple(parsed(name) if isinstance(name, str) else OrderKey(*name) for name in texts(names))
 
 
 def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Sequence[int] | None) -> list[int]:
-    """When to diagonalise besides the end: by default at a handful of times where layers have names."""
+    """The times at which to diagonalise besides the end: by default a handful if layers have names."""
     if solver.setting.steps is None or path is False or (path is None and not solver.layered):
         return []
     count = int(values[solver.setting.steps]) + 1
@@ -88,7 +88,7 @@ def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Seque
 
 
 def several(value: Any) -> tuple[Any, ...]:
-    """The values along an axis; text, numbers and arrays of data by name are one."""
+    """The values along an axis; text, numbers and arrays of data by name count as one value."""
     if isinstance(value, (str, Mapping)) or np.ndim(value) == 0:
         return (value,)
     return tuple(value)

@@ -1,4 +1,4 @@
-"""What belongs to a declaration: its text, the generated solver of each model, and how results of it were made."""
+"""The source of a declaration: its text, the generated solver of each model, and the provenance of its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True, eq=False)
 class DeclarationSource:
-    """A declaration by its target: the name of a setting, the path of a file, or nothing for one made in Python."""
+    """A declaration by its target: the name of a setting, the path of a file, or none for one made in Python."""
 
     target: str = ""
     _solvers: dict[str, Solver] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class DeclarationSource:
     _texts: dict[str, str] = field(default_factory=dict)
 
     def solver(self, model: Model, progress: Progress | None = None) -> Solver:
-        """The generated solver: as built for a shipped setting, otherwise derived now and kept for the next time."""
+        """The generated solver: built in advance for a shipped setting, otherwise derived now and cached."""
         if model.name not in self._solvers:
             self._solvers[model.name] = self._built(model) or load_solver(self._derived(model, progress))
         return self._solvers[model.name]
@@ -59,13 +59,13 @@ class DeclarationSource:
         return self._files[model.name]
 
     def text(self, model: Model) -> str:
-        """The file that declares a model, with those beside it that it imports; one made in Python is printed."""
+        """The text of the file that declares a model and of the files it imports; a model made in Python is printed."""
         if model.name not in self._texts:
             self._texts[model.name] = declaration_text(self.target, model)
         return self._texts[model.name]
 
     def made(self, verb: str, problem: Problem, options: Options) -> Provenance:
-        """How a result is made; options are those of the command line, as far as they were given."""
+        """The provenance of a result; options are those of the command line, as far as they were given."""
         told = options.told(verb)
         told["kernel"] = [str(name) for name in told.pop("kernels", ())] or None
         told["align"] = list(problem.align) or None
@@ -87,7 +87,7 @@ class DeclarationSource:
 
 
 def declaration_text(target: str, model: Model) -> str:
-    """The file that declares a model, with those beside it that it imports; what was declared in Python is printed."""
+    """The text of the file that declares a model and of the files it imports; a model made in Python is printed."""
     if not target:
         return str(model)
     return "\n".join(text for _, text in declaration_sources(target))

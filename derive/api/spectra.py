@@ -40,13 +40,13 @@ def spectra(
     layer: str | None = None,
     progress: Progress | None = None,
 ) -> Spectra:
-    """Bulk and outliers of every weight matrix of a network, from a file or from the model in memory.
+    """Bulk and outliers of every weight matrix of a network, from a file or from a model in memory.
 
-    model: a checkpoint (.npz, .safetensors, PyTorch; nothing in it is run), a torch module, a JAX pytree as of Flax,
-    Equinox or Haiku, or a dict of arrays. after: the same network later; the spectra are then of this one, and
-    `changes` say what happened to each matrix. include, exclude: names of arrays with * and ? as wildcards, or parts of
-    names. layout: axes of convolution kernels, "oihw", "hwio" or "auto". level: an outlier is what noise alone passes
-    with this probability. theory, layer: what `derive solve --json` printed, to compare with.
+    model: a checkpoint (.npz, .safetensors, PyTorch; nothing in it is executed), a torch module, a JAX pytree (Flax,
+    Equinox, Haiku), or a dict of arrays. after: the same network later; the spectra are then those of this one, and
+    `changes` describes each matrix. include, exclude: names of arrays with * and ? as wildcards, or parts of names.
+    layout: axes of convolution kernels, "oihw", "hwio" or "auto". level: the probability with which noise alone exceeds
+    the threshold for outliers. theory, layer: output of `derive solve --json` to compare with.
 
     >>> import derive, numpy as np
     >>> s = derive.spectra({"W": np.random.default_rng(0).standard_normal((60, 80))})
@@ -112,7 +112,7 @@ def _analysed(
 
 
 def _with_another_law(one: FittedSpectrum) -> FittedSpectrum:
-    """Return the spectrum with a second law fitted where Marchenko-Pastur does not describe it."""
+    """Return the spectrum with a second law fitted if Marchenko-Pastur does not describe it."""
     if not one.wants_another_law:
         return one
     from numerics.spectra.extensive import with_another_law  # brings JAX, which most matrices do not need
@@ -165,7 +165,7 @@ class _Chosen:
         self.skipped.append(Skipped(entry.name, entry.shape, str(reason), reason.damaged))
 
     def numbers(self, entry: Entry) -> np.ndarray | None:
-        """Return the array; record it and return None where it is damaged."""
+        """Return the array; record it and return None if it is damaged."""
         try:
             return load(self.name, entry)
         except CheckpointError as error:
@@ -192,7 +192,7 @@ class _Chosen:
             return None
 
     def missing(self, before: _Chosen) -> None:
-        """Record which matrices exist in one of two checkpoints only, or were damaged in the earlier one."""
+        """Record the matrices that exist in only one of two checkpoints, or were damaged in the earlier one."""
         mine, theirs = ({entry.name for entry in one.usable} for one in (self, before))
         for entry in self.usable:
             if entry.name not in theirs:
@@ -205,7 +205,7 @@ class _Chosen:
                 self.skipped.append(replace(one, reason=f"in {before.name}: {one.reason}"))
 
     def nothing(self) -> str:
-        """Return the sentence for a file without any spectrum."""
+        """Return the error message for a file without any spectrum."""
         one = next((one for one in self.skipped if one.damaged), self.skipped[0] if self.skipped else None)
         where = "those chosen" if self.chosen_by_name else "its arrays"
         if one is None:
@@ -218,7 +218,8 @@ class _Chosen:
 
 
 def _fitting(source: str, names: Sequence[str], patterns: Sequence[str], word: str) -> set[str]:
-    """Return the names that match any pattern, whole, by wildcards, or in part; each pattern must match one."""
+    """Return the names that match any pattern, as a whole, by wildcards, or in part; each pattern must match at least
+    one."""
     chosen: set[str] = set()
     for pattern in patterns:
         fitting = [name for name in names if name == pattern]

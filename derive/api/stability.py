@@ -12,7 +12,7 @@ from numerics.modules import Solver
 from numerics.options import StabilityOptions
 
 KERNEL = "ntk"
-"""The layer that is the curvature by default, where a model has it."""
+"""The default layer for the curvature, if the model has it."""
 
 
 def stable_rate(
@@ -37,7 +37,7 @@ def stable_rate(
 
 
 def _with_closed_form(rate: StableRate, problem: Problem, of: str) -> StableRate:
-    """Return an exact rate with its formula and polynomial, where elimination yields them."""
+    """Return an exact rate with its formula and polynomial, if elimination yields them."""
     if rate.exact is None:
         return rate
     from derive.expansions.critical_rates import closed_form

@@ -32,7 +32,8 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class UnitTimes:
-    """Seconds of units of one kind: the first, with compilation, and the others. left: number of missing units."""
+    """Seconds for units of one kind: the first, which includes compilation, and the others. left: number of missing
+    units."""
 
     first: float
     other: float
@@ -47,7 +48,7 @@ class UnitTimes:
 class Plan:
     """The size of a sweep before it is computed.
 
-    bytes: of the largest sample. measured: times of units to solve and of samples, where they were measured.
+    bytes: of the largest sample. measured: times of units to solve and of samples, if they were measured.
 
     >>> import derive
     >>> from derive.api.example import SPIKE
@@ -63,7 +64,7 @@ class Plan:
     measured: tuple[UnitTimes, ...] = ()
 
     def expected(self, workers: int) -> float | None:
-        """Return the seconds until all is done with `workers` workers; None if nothing was measured."""
+        """Return the seconds until everything is done with `workers` workers; None if nothing was measured."""
         return sum(one.expected(workers) for one in self.measured) if self.measured else None
 
 
@@ -81,7 +82,7 @@ class Sweeping:
     def plan(self, measured: bool) -> Plan:
         """Return the size of the sweep.
 
-        measured: compute the next unit of each kind to estimate the time; they are stored where there is a journal.
+        measured: compute the next unit of each kind to estimate the time; these units are stored if there is a journal.
         """
         share = self.cut.share(self.workers.options.part)
         journal = opened(self.workers.options.journal_path, self.cut.about, write=measured)
@@ -218,4 +219,5 @@ def _how_to_go_on(journal: Journal, names: Sequence[str]) -> str:
     if journal.path is None:
         return "interrupted; nothing is kept without a journal (--journal FILE)"
     done = sum(name in journal.done for name in names)
-    return f"interrupted with {done} of {len(names)} parts done, kept in {journal.path}; run the same again to go on"
+    return f"interrupted with {done} of {len(names)} parts done, kept in {journal.path}; run the same command "
+    "again to resume"

@@ -41,7 +41,7 @@ Values = Mapping[str, Any]
 class Theory:
     """A loaded model. Its verbs take parameters and choices as keywords, checked before any work is done.
 
-    A parameter that is called like an option of a verb goes into a dictionary: `m.solve({"seed": 2.0}, seed=1)`.
+    A parameter with the name of an option is passed in a dictionary: `m.solve({"seed": 2.0}, seed=1)`.
 
     >>> import derive
 
@@ -61,7 +61,7 @@ class Theory:
 
     @cached_property
     def model(self) -> Model:
-        """The declared model; of a family the chosen member."""
+        """The declared model; for a family, the chosen member."""
         return self._problem({}).model
 
     @property
@@ -107,7 +107,7 @@ class Theory:
         return equations_of(self.derivation)
 
     def equations_in(self, notation: str) -> dict[str, NumberedEquation]:
-        """The numbered equations in the names of the model, or in the letters of its source (notation="paper")."""
+        """The numbered equations in the notation of the model or of its source (notation="paper")."""
         from derive.printing import equations_of, lettered, letters_of
 
         with lettered(letters_of(self.model, notation)):
@@ -124,10 +124,10 @@ class Theory:
     def solve(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Solution:
         """Solve the theory at infinite size: bulk, outliers, order parameters along the training.
 
-        Parameters that are left out take their defaults. `layer=` picks one of several probed matrices, "none" leaves
-        all spectra out; `data=` is a file of arrays or the arrays by name. Two-time functions that `kernels` does not
-        name are computed when the solution is asked for them. A solution that diverged, or whose certificate fails, is
-        false in a condition and says why.
+        Omitted parameters take their defaults. `layer=` selects one of several probed matrices, and "none" skips all
+        spectra; `data=` is a file of arrays or a dict of arrays by name. Two-time functions not listed in `kernels` are
+        computed on first access. A solution that diverged, or whose certificate fails, is false in a condition and
+        gives the reason.
 
         >>> import derive
 
@@ -145,15 +145,15 @@ class Theory:
         """Solve, simulate or compare on a grid: each parameter or choice with several values (a list, an array) is an
         axis.
 
-        A point that diverges says so, and the others are computed all the same. Points keep no order parameters: solve
-        a point again for A(z). Certificates are off by default, because points that are solved together take less time
-        than their checks.
+        A point that diverges is reported as such; the others are computed nevertheless. Points do not store order
+        parameters: solve a point again for A(z). Certificates are off by default, because points solved in one batch
+        take less time than their checks.
 
-        This process computes, or `jobs` processes beside it ("cores": as many as there are cores, once it pays), any
-        `executor`, or the Dask cluster that `on` names. Processes have one thread each, and numbers are the same to the
-        last bit, whichever of them computes. With a `journal` the same call resumes where it was interrupted, and more
-        seeds extend fewer. shard="2/8" computes the second eighth of the work into a journal of its own (`derive merge`
-        joins them).
+        The work is done by this process, by `jobs` additional processes ("cores": one per core, once that saves time),
+        by any `executor`, or by the Dask cluster named by `on`. Processes have one thread each, and numbers are bitwise
+        identical whichever of them computes. With a `journal` the same call resumes an interrupted sweep, and
+        additional seeds extend it. shard="2/8" computes the second eighth of the work into its own journal (`derive
+        merge` joins them).
 
         >>> import derive
 
@@ -167,10 +167,10 @@ class Theory:
         return self._sweeping("sweep", values, arguments, progress).done(progress)
 
     def plan(self, values: Values | None = None, /, *, measured: bool = False, **arguments: Any) -> Plan:
-        """Return how many points and units a sweep has, how many are done, and how long it takes; arguments as
-        for `sweep`.
+        """Return the number of points and units of a sweep, how many are done, and the expected time; arguments as for
+        `sweep`.
 
-        measured: compute the next unit, to say how long; it is kept in the journal, where there is one.
+        measured: compute the next unit to estimate the time; it is stored in the journal, if there is one.
 
         >>> import derive
         >>> from derive.api.example import SPIKE
@@ -195,9 +195,9 @@ class Theory:
     ) -> Simulation:
         """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
 
-        `path` may list the times at which the spectrum is wanted; by default it is computed at a handful where layers
-        have names. eigenvalues="ends" gives the twenty at either end, which Lanczos' method with checked residuals
-        finds without the others at large sizes.
+        `path` may list the times of the spectra; by default these are a handful if layers have names.
+        eigenvalues="ends" gives twenty at either end; at large sizes Lanczos' method with checked residuals finds them
+        without the others.
 
         >>> import derive
 
@@ -215,7 +215,7 @@ class Theory:
         """Solve the theory, simulate the declaration, and compare the two.
 
         eigenvalues="ends" computes only those that are compared, the outliers on either side and the edges behind them,
-        unless a layer needs all. There is no histogram then.
+        unless a layer needs all. No histogram is available then.
 
         >>> import derive
 
@@ -228,10 +228,11 @@ class Theory:
 
     @takes_options
     def check(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Check:
-        """Try the laws that every declaration must obey on this one: what must not change a number is changed.
+        """Test this declaration against the laws that every declaration must obey: equivalent models must give equal
+        numbers.
 
-        Symbols are renamed, equations reordered, intermediates named and written out, a matrix split in two, parameters
-        replaced by numbers, and more; the theory is set against the cavity argument, exact arithmetic and simulations
+        Symbols are renamed, equations reordered, intermediates named and expanded, a matrix split in two, parameters
+        replaced by numbers, and more; the theory is compared with the cavity argument, exact arithmetic and simulations
         at two sizes, extrapolated in 1/size. The result is false in a condition if a law broke.
 
         >>> import derive
@@ -251,8 +252,9 @@ class Theory:
         """Return the stationary limit of linear training: the observables after arbitrarily many steps,
         without running them.
 
-        Gradient descent on a quadratic loss ends at the ridge estimator, or without a ridge at the interpolator that is
-        closest to its start. A limit that does not exist, as at too large a rate, is false in a condition and says why.
+        Gradient descent on a quadratic loss converges to the ridge estimator or, without a ridge, to the interpolator
+        closest to its initial condition. A limit that does not exist, for example because the rate is too large, is
+        false in a condition and gives the reason.
 
         >>> import derive
         >>> from derive.api.example import REGRESSION
@@ -266,7 +268,7 @@ class Theory:
         return limit(self._source, self._problem(inputs), progress)
 
     def limits(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limits:
-        """Return stationary limits on a grid: a parameter may have several values, as a ridge along its path.
+        """Return stationary limits on a grid: a parameter may have several values, such as a path of ridges.
 
         >>> import derive
         >>> from derive.api.example import REGRESSION
@@ -302,8 +304,8 @@ class Theory:
     ) -> Expansion:
         """Return an edge of the bulk, the largest outlier or a threshold as an exact series in a parameter.
 
-        of: "edge", "lower_edge", "outlier" or "threshold" (of `parameter`). variable: what is small, "gamma", "1/nu" or
-        "gamma0-2"; the quantity itself if None. at: parameters fixed to exact numbers.
+        of: "edge", "lower_edge", "outlier" or "threshold" (of `parameter`). variable: the small quantity, "gamma",
+        "1/nu" or "gamma0-2"; None returns the quantity itself. at: parameters fixed to exact numbers.
 
         >>> import derive
 
@@ -339,8 +341,8 @@ class Theory:
 
         quantity: "outlier" (the largest), "edge" (the upper one), or the name of an observable, which gives an array
         over time. of: the parameters that the function takes, in this order; the others are fixed or take defaults.
-        Derivatives of a sampled theory are pathwise: those of its replicates at fixed random numbers. `f.gradient(x)`
-        has value and derivatives with their standard errors. A model that jumps is refused by name.
+        Derivatives of a sampled theory are pathwise, at the fixed random numbers of its replicates. `f.gradient(x)` has
+        value and derivatives with their standard errors. Models with jumps are refused; the error names the jump.
 
         >>> import derive, jax
 
@@ -360,10 +362,11 @@ class Theory:
     def compile(
         self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any
     ) -> Compilation:
-        """Compile every generated function, and quantities with their derivatives, for a GPU that need not be there.
+        """Compile every generated function, and quantities with their derivatives, for a GPU, which need not be
+        present.
 
-        The result says of each how many kernels and bytes it takes, which libraries it calls, and what stays on the
-        host. Nothing is executed on a GPU. `pip install 'two-level-dmft[gpu]'` installs the compiler.
+        For each function the result gives its kernels and bytes, the libraries it calls, and what remains on the host.
+        Nothing is executed on a GPU. `pip install 'two-level-dmft[gpu]'` installs the compiler.
         """
         from derive.api.compiling import compilation
 
@@ -381,7 +384,7 @@ class Theory:
         progress: Progress | None = None,
         **arguments: Any,
     ) -> Reported:
-        """Write the whole derivation as one page (.html) or LaTeX document (.tex); `.written` are the files."""
+        """Write the whole derivation as one page (.html) or LaTeX document (.tex); `.written` lists the files."""
         from derive.api.reporting import report
         from derive.printing import lettered, letters_of
 
@@ -395,9 +398,9 @@ class Theory:
             return report(self._problem(inputs), self.target, path_of(path), wanted, own.command, progress)
 
     def build(self, directory: str | Path, notation: str = "model") -> list[Path]:
-        """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone.
+        """Write a self-contained solver into DIRECTORY/<name>/.
 
-        notation="paper" writes its comments and derivation.md in the letters that the model declares for its source.
+        notation="paper" writes its comments and derivation.md in the notation that the model declares for its source.
         """
         from derive.api.building import build
 

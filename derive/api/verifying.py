@@ -105,7 +105,7 @@ class Verdicts:
 
 
 def verify(model: Model, target: str, claims: str | None) -> Verdicts:
-    """Return the verdicts of `Theory.verify`; target: what the model was loaded from."""
+    """Return the verdicts of `Theory.verify`; target: the name, path or model that was loaded."""
     if claims is not None:
         return check([load_claims(claims)], model, own=True)
     files = [load_claims(path) for path in project_claims()] if target == model.setting else []

@@ -217,7 +217,7 @@ def is_positive(expression: sp.Expr, point: Mapping[sp.Symbol, Any] | Callable[[
 
 
 def _real_sign(value: flint.acb) -> int | None:
-    """Return the sign of a number, None if undecided; -1 if it is not real, since no inequality holds for it."""
+    """Return the sign of a number, None if undecided; -1 if it is not real, because no inequality holds for it."""
     if not value.imag.contains(0):
         return -1
     if bool(value.real > 0):

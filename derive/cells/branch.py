@@ -92,7 +92,7 @@ class RootBranch:
     ) -> tuple[Fraction, Disc]:
         """Return a lower height and the root there, by a continuation step.
 
-        The step is the first of the fractions `shares` of the height that certifies a unique root, or a longer one.
+        The step is the first of the fractions `shares` of the height, or a longer one, that certifies a unique root.
         """
         x, share, tried = ball(place).real, shares[-1], iter(shares)
         slope, near = self._along_tangent(flint.acb(x, ball(height).real), here)

@@ -78,7 +78,7 @@ def zero_factors(expression: sp.Expr) -> list[sp.Expr]:
     """Return irreducible polynomials whose zeros contain those of an expression with roots and absolute values.
 
     Raises:
-        TooLarge: a conjugate of the expression vanishes identically, so that no polynomial holds its zeros.
+        TooLarge: a conjugate of the expression vanishes identically, so that no polynomial contains its zeros.
     """
     plain = without_extremes(sp.sympify(expression)).replace(sp.sign, lambda x: sp.Abs(x) / x)
     norm = rational_norm(plain, absolute=True)

@@ -26,7 +26,7 @@ MOST_FACES = 100
 """Maximal number of sample points on walls."""
 
 Interval = tuple[sp.Rational | None, sp.Rational | None]
-"""An open interval; None where it has no end."""
+"""An open interval; None for an unbounded end."""
 Drop = Callable[[sp.Expr], bool]
 """Whether a polynomial is known to have no zero in the region."""
 
@@ -81,7 +81,7 @@ class Cells:
         Every piece of a wall whose polynomial is linear in its last variable has one.
 
         Raises:
-            TooLarge: there are too many, or a polynomial vanishes on a whole wall, where its zeros are then unknown.
+            TooLarge: there are too many, or a polynomial vanishes on a whole wall, so that its zeros there are unknown.
         """
         count, lost = [0], list[sp.Expr]()
 
@@ -163,7 +163,7 @@ def rational_zeros(
 
 
 def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
-    """Return a polynomial over the rationals in one symbol, without denominators; 1 where it vanishes."""
+    """Return a polynomial over the rationals in one symbol, without denominators; 1 if it vanishes."""
     poly = sp.Poly(sp.expand(expression), symbol, domain="QQ")
     if poly.is_zero:
         return flint.fmpz_poly([1])

@@ -17,7 +17,7 @@ from derive.language.symbols import Parameter, parameter_values
 POINTS = 3
 """Number of sample points of an identity."""
 TRIES = 4000
-"""Number of sample points of the domains before a region counts as empty."""
+"""Number of sample points of the domains after which a region counts as empty."""
 LEAP = 673
 """Stride of the leaped Halton sequence: its first points are small in large bases."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
@@ -117,7 +117,7 @@ class Region:
     def points(self, count: int = POINTS, fixed: Point | None = None) -> list[Point]:
         """Return rational points of the region, the same in every run.
 
-        The first lie near the defaults, the others are spread over the region. `fixed` values stay.
+        The first lie near the defaults, the others are spread over the region. `fixed` values are kept.
         """
         points: list[Point] = []
         for point in self._candidates(fixed or {}):

@@ -1,7 +1,7 @@
-"""Which branch, edge or outlier a claim means, decided in every cell of its region.
+"""The choice of branch, edge or outlier in a claim, decided in every cell of its region.
 
 A selection is constant in each cell between the zeros of the polynomials on which it depends, so one rational sample
-point per cell decides it for the whole region. Where the decomposition is too large, points of the region are tried
+point per cell decides it for the whole region. If the decomposition is too large, points of the region are tried
 instead, and the claim is supported, not proved.
 """
 
@@ -184,8 +184,8 @@ class CellSelection:
     ) -> tuple[Cells, list[Point]]:
         """Return the decomposition and the sample points that belong to the region.
 
-        Polynomials without zeros in the box are dropped. The region's inequalities must not be used to drop them, since
-        their own zeros are walls.
+        Polynomials without zeros in the box are dropped. The region's inequalities must not be used to drop them,
+        because their own zeros are walls.
         """
 
         def simple(polynomial: sp.Expr) -> bool:
@@ -202,7 +202,7 @@ class CellSelection:
             return cells, [chart.point(point) for point in cells.points(inner)]
 
     def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
-        """Return an interval per coordinate, and polynomials that vanish at domain ends no interval has."""
+        """Return an interval per coordinate, and polynomials that vanish at ends of domains that no interval has."""
         box: dict[sp.Symbol, Interval] = {symbol: (None, None) for symbol in inner}
         ends: list[sp.Expr] = []
         used = {s for f in factors for s in f.free_symbols}
@@ -233,7 +233,7 @@ class CellSelection:
         return True
 
     def _others(self, point: Point, inner: Sequence[sp.Symbol]) -> Point:
-        """Return a point completed by values of the parameters that the cells leave open, except `inner` ones."""
+        """Return a point completed by values of the open parameters, except `inner` ones."""
         usual = self.region.typical
         return {**{p: v for p, v in usual.items() if p not in point and p not in inner}, **point}
 
@@ -273,8 +273,8 @@ class CellSelection:
         """Decide whether an expression in the parameters, z and G, or the map, is zero in the whole region.
 
         It must vanish at every real z outside the bulk, or every value of the map, at which `bounds` are positive. With
-        `above` it must vanish above the bulk; the evidence says where it does not below it or in gaps. None if square
-        roots alone do not decide.
+        `above` it must vanish above the bulk; the evidence states where it does not vanish below it or in gaps. None if
+        square roots alone do not decide.
         """
         spectral = self.bulk is not None and bool(expression.free_symbols & {Z, self.bulk.resolvent})
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
@@ -385,7 +385,7 @@ def _vanishes_at_zeros(
 
 
 class _WithoutSizes:
-    """A formula with its absolute values replaced by what they are where their arguments have known signs."""
+    """A formula with its absolute values resolved by the known signs of their arguments."""
 
     def __init__(self, formula: sp.Expr):
         self.formula = formula
@@ -394,7 +394,7 @@ class _WithoutSizes:
     def at(self, values: Callable[[], dict[sp.Symbol, Any]]) -> RootConjugates:
         """Return the formula at a point, whose `values` are given at the working precision.
 
-        Absolute values of roots, which may be complex, stay.
+        Absolute values of roots, which may be complex, are kept.
         """
         plain, signs = self.formula, list[int]()
         while True:
@@ -412,7 +412,7 @@ def _kept(node: sp.Basic) -> bool:
 
 
 def _at(place: Fraction) -> sp.Expr:
-    """Return the polynomial whose only zero is a place."""
+    """Return a polynomial whose only zero is the given place."""
     return Z - sp.Rational(place.numerator, place.denominator)
 
 
@@ -434,5 +434,5 @@ def no_conjugate_vanishes(expression: sp.Expr, curve: sp.Expr | None, root: sp.S
 
 
 def _is_value(parameter: sp.Symbol, value: sp.Rational) -> bool:
-    """Return whether a parameter may have a value: an integer parameter may not be a fraction."""
+    """Return whether a parameter may have a value: an integer parameter cannot be a fraction."""
     return not isinstance(parameter, Parameter) or not parameter.domain.whole or bool(value.is_Integer)

@@ -18,10 +18,10 @@ EFFORT = 2_000_000
 def has_no_zero(
     expression: sp.Expr, box: Mapping[sp.Symbol, Any], positive: Iterable[sp.Expr] = (), closed: bool = False
 ) -> bool:
-    """Return whether an expression is proved to have no zero in an open box where those in `positive` are positive.
+    """Return whether an expression is proved to have no zero in an open box in which those in `positive` are positive.
 
     With `closed` the boundary, where they vanish, is included. Expressions may contain roots and absolute values.
-    Nothing is proved where a radicand is negative.
+    Nothing is proved if a radicand is negative.
     """
     question = _SmtQuestion(box, closed)
     try:

@@ -93,7 +93,8 @@ class Roots:
 
 
 def _simplest_in_the_middle(low: Fraction | None, high: Fraction | None) -> Fraction:
-    """Return a simple fraction in the middle half of an interval. Beside its ends continuation takes many steps."""
+    """Return a simple fraction in the middle half of an interval. Near the ends of an interval continuation takes many
+    steps."""
     if low is None or high is None:
         return simplest_between(low, high)
     margin = (high - low) / 4
@@ -133,9 +134,9 @@ class BulkCurve:
         return {s for e in (*self.equations, self.curve) for s in e.free_symbols}
 
     def at(self, point: Point) -> BulkCurve:
-        """Return the curve at values of the parameters, with its own branch points where the general ones degenerate.
+        """Return the curve at values of the parameters, with its own branch points if the general ones degenerate.
 
-        They do where the degree in the resolvent falls or a polynomial with branch points vanishes identically.
+        They do if the degree in the resolvent falls or a polynomial with branch points vanishes identically.
         """
         given = {p: v for p, v in point.items() if p in self.symbols}
         if not any(sp.expand(f.subs(given)) == 0 for f in (self._leading, *self.singular)):
@@ -198,7 +199,7 @@ class CellSpectrum:
     def interval_of(self, number: Callable[[], flint.arb], solves: tuple[sp.Expr, ...]) -> int | None:
         """Return the number of zeros below a number; None if it is one of them.
 
-        `solves` are polynomials in z of which the number is a zero.
+        `solves` are polynomials in z that vanish at the number.
         """
         together = Roots((*self.zeros.polynomials, *solves), Z, tuple(self.point.items()))
         place = together.index_of(number)
@@ -218,7 +219,7 @@ class CellSpectrum:
     def _diverges(self, zero: int) -> bool:
         """Return whether the resolvent has a pole at a zero between intervals without density.
 
-        If not, it is analytic there, and the zero belongs to other branches of the curve.
+        Otherwise it is analytic there, and the zero belongs to other branches of the curve.
         """
         inverse = sp.Dummy("inverse")
         degree = sp.degree(self.curve, self.resolvent)
@@ -237,7 +238,7 @@ class CellSpectrum:
         return RootBranch(polynomial, unknown, self.point, lambda place: self.far(place, function))
 
     def takes(self, branch: RootBranch, where: Callable[[], flint.arb], value: Callable[[], flint.arb]) -> bool:
-        """Return whether a branch has a value at an algebraic point outside the bulk; both solve its polynomial."""
+        """Return whether a branch has a value at an algebraic point outside the bulk; both satisfy its polynomial."""
 
         def compared() -> bool | None:
             place, wanted = where(), flint.acb(value())

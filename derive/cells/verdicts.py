@@ -1,4 +1,4 @@
-"""Statuses of a claim, and how they combine."""
+"""Statuses of a claim and their combination."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATUSES = (PROVED, SUPPORTED, UNDECIDED, REFUTED)
 
 @dataclass(frozen=True)
 class ComparisonOutcome:
-    """The outcome of a comparison and its evidence. `point` holds values at which two sides differ."""
+    """The outcome of a comparison and its evidence. `point` contains values at which two sides differ."""
 
     status: str
     evidence: str = ""
@@ -27,5 +27,5 @@ def weakest(statuses: Iterable[str]) -> str:
 
 
 def best(results: list[ComparisonOutcome]) -> ComparisonOutcome:
-    """Return the result of a disjunction: that of the alternative that holds, if one does."""
+    """Return the result of a disjunction: the alternative that holds, if any."""
     return min(results, key=lambda r: STATUSES.index(r.status), default=ComparisonOutcome(REFUTED))

@@ -51,7 +51,7 @@ def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def _without_sums(total: WordSum) -> WordSum:
-    """Return words without the sum over earlier times that a product C[a,b]*x is already."""
+    """Return words without the sum over earlier times that a product C[a,b]*x already implies."""
     kept = WordSum({})
     for word, scale in total.terms.items():
         matrix = any(isinstance(letter, Letter) for letter in word)
@@ -61,7 +61,7 @@ def _without_sums(total: WordSum) -> WordSum:
 
 
 def _nonlinear(context: ClaimContext, claim: Claim, f: SystemField, what: str) -> tuple[str, str]:
-    """Decide an elementwise law, in which the name of a field is its value at the time of the law."""
+    """Decide an elementwise law, in which the name of a field represents its value at the time of the law."""
     law = f.rule.expression(f.time).subs(f.time, f.time + f.shift)
     if law.has(PastSum, Mean, Mix, Total):
         raise ClaimError(f"{context.place(claim)}: the law of {f.field} has averages, sums over times or labels in it")
@@ -133,7 +133,7 @@ def decide_observable(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def decide_symmetry(context: ClaimContext, claim: Claim) -> tuple[str, str]:
-    """Decide which permutations of the labels along an axis leave the equations as they are."""
+    """Decide which permutations of the labels along an axis leave the equations invariant."""
     labels = context.derivation.method.labels
     axes = () if labels is None else tuple(map(str, labels.axes))
     if labels is None or claim.get("of") not in axes:
@@ -154,7 +154,7 @@ def decide_source(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def decide_average(context: ClaimContext, claim: Claim) -> tuple[str, str]:
-    """Decide all terms that the average over a random matrix adds to the exponent."""
+    """Decide all terms that the average over a random matrix contributes to the exponent."""
     matrix = _matrix(context, claim)
     terms = [term for term in context.average.terms if term.matrix == matrix]
     derived = WordSum({})
@@ -210,7 +210,8 @@ def _order_parameter(context: ClaimContext, claim: Claim) -> Letter:
 
 
 def _in_source(context: ClaimContext, letter: Letter) -> tuple[Letter, sp.Expr]:
-    """Return the order parameter that stands for all with its letter, with their ratio; itself in the model's names."""
+    """Return the order parameter that represents all with its symbol, and their ratio; unchanged in the model's
+    names."""
     return (letter, sp.S.One) if context.source is None else context.source.canonical(letter)
 
 
@@ -238,7 +239,8 @@ def _dyad(coupling: Coupling) -> Bracket:
 
 
 def _joined(total: WordSum) -> WordSum:
-    """Return a sum of products of brackets in which terms that differ in the names of times or their order are one."""
+    """Return a sum of products of brackets in which terms that differ only in the names of times or their order are
+    merged."""
     joined: Words = {}
     for word, scale in total.terms.items():
         mirrored = tuple(letter.T for letter in word)
@@ -248,7 +250,7 @@ def _joined(total: WordSum) -> WordSum:
 
 
 def _same_sizes(context: ClaimContext, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
-    """Compare sums of words whose coefficients hold sizes: all of them are multiples of one size."""
+    """Compare sums of words whose coefficients contain sizes, all of which are multiples of one size."""
     sectors = context.system.sectors
     base = next((s for s in sectors if s.ratio == 1), sp.Symbol("size", positive=True))
     sizes = {sector: sector.ratio * base for sector in sectors}

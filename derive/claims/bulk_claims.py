@@ -127,7 +127,7 @@ def _edges_text(context: ClaimContext) -> str:
 
 
 def _wrong_edges(spectrum: CellSpectrum, values: list[sp.Expr], point: Point) -> str:
-    """Return what is wrong with claimed edges at a point; an empty string if they are the edges of the support.
+    """Return the error in claimed edges at a point; an empty string if they are the edges of the support.
 
     An edge at zero, where the density may diverge, may be claimed or omitted.
     """
@@ -221,12 +221,13 @@ def _decided_mass(context: ClaimContext, position: sp.Expr, weight: sp.Expr, fix
 
 
 def _vanishing_throughout(leading: sp.Expr, unknown: sp.Symbol) -> list[sp.Expr]:
-    """Return the factors, without the weight, of the equation of a point mass: where one is 0 it says nothing."""
+    """Return the factors, without the weight, of the equation of a point mass; where one vanishes the equation is
+    void."""
     return [f for f in rational_factors(leading) if f.free_symbols and not f.has(unknown)]
 
 
 def _values_on(wall: sp.Expr, selection: CellSelection, fixed: Point) -> tuple[list[Point], bool]:
-    """Return the rational values of a parameter in the region at which a wall vanishes, and whether they are all."""
+    """Return the rational values of a parameter in the region at which a wall vanishes, and whether these are all."""
     if len(wall.free_symbols) > 1:
         return [], False
     (parameter,) = wall.free_symbols

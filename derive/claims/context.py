@@ -1,4 +1,4 @@
-"""Context in which claims are decided: parsing, comparison and wording of results."""
+"""Context of a claim: parsing, comparison and wording of results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BESIDE_PARAMETERS = {
 
 
 class ClaimContext:
-    """A claims file with the derivation that it is checked against. `comparator` belongs to the current claim."""
+    """A claims file with the derivation against which it is checked. `comparator` belongs to the current claim."""
 
     comparator: Comparator
 
@@ -69,7 +69,7 @@ class ClaimContext:
 
     @cached_property
     def source(self) -> SourceLetters | None:
-        """The letters in which claims are typed; None for the names of the model."""
+        """The notation in which claims are typed; None for the names of the model."""
         if self.letters is None:
             return None
         return SourceLetters(self.letters, self.system, self.blocks.projected.unknowns if self.probed else ())
@@ -89,7 +89,8 @@ class ClaimContext:
         return name
 
     def respelled(self, text: str) -> str:
-        """Return text with products as `derive show` prints them, such as J0^T g1, by the names of their fields."""
+        """Return text with products in the form of `derive show`, such as J0^T g1, replaced by the names of their
+        fields."""
         return self._printed.sub(lambda m: self._spellings[m[0]], text) if self._spellings else text
 
     @cached_property

@@ -17,7 +17,7 @@ BITS = 96
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Rational values of all parameters by name, and numbers of the spectrum there.
+    """Rational values of all parameters by name, and the derived spectrum there.
 
     `what` is "edges", "outliers", "atom" (`of`: its position), "moment" (`of`: its order) or "threshold" (`of`: its
     parameter). `values` are the derived numbers; for a false threshold they are a value on either side.

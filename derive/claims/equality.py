@@ -234,7 +234,8 @@ class Comparator:
         return ComparisonOutcome(UNDECIDED, f"{tried}; no symbolic proof found")
 
     def _at_zeros_of_signs(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome | None:
-        """Compare two sides where a sign is 0, at which they may jump; None if they agree or no sign is 0."""
+        """Compare two sides where the argument of a sign vanishes, at which they may jump; None if they agree or there
+        is none."""
         arguments = {node.args[0] for side in (claimed, derived) for node in side.atoms(sp.sign)}
         for argument in sorted(arguments - {MAP}, key=str):  # the map takes the value 0 nowhere
             undecided = ComparisonOutcome(
@@ -302,7 +303,7 @@ class Comparator:
         return best([outcome, self.same(sp.Mul(*left), sp.S.Zero)])
 
     def differs_from_zero(self, factor: sp.Expr) -> bool:
-        """Return whether a factor is proved to have isolated zeros only, so that one can divide by it."""
+        """Return whether a factor is proved to have isolated zeros only, so that division by it is allowed."""
         if self.same(factor, sp.S.Zero).status != REFUTED:
             return False
         (plain,) = tidy_roots((factor,), self.region.box)
@@ -409,7 +410,7 @@ def _has_sign(node: sp.Basic) -> bool:
 
 
 def _signed_denominators(expression: sp.Expr) -> list[sp.Expr]:
-    """Return what an expression divides by and may vanish in a part of the region, as k - Abs(k) does."""
+    """Return the denominators of an expression that may vanish in a part of the region, as k - Abs(k) does."""
     powers = (node for node in sp.preorder_traversal(expression) if node.is_Pow and node.exp.is_negative)
     inside = (node.base for node in powers if any(map(_has_sign, sp.preorder_traversal(node.base))))
     return list(dict.fromkeys(base for base in inside if base.is_Add))

@@ -40,7 +40,7 @@ _ORDER = (*_LESS, ast.Gt, ast.GtE)
 
 @dataclass(frozen=True)
 class Carrier:
-    """What ends a term: a field on which R[a, j] acts, or an unknown of A(z)."""
+    """The last factor of a term: a field on which R[a, j] acts, or an unknown of A(z)."""
 
     name: str
 
@@ -51,7 +51,7 @@ class Carrier:
 
 @dataclass(frozen=True)
 class ActingMatrix:
-    """What acts on a field in an equation of motion: a random matrix, or the sum over earlier times."""
+    """An operator on a field in an equation of motion: a random matrix, or the sum over earlier times."""
 
     matrix: str
     transposed: bool = False
@@ -137,7 +137,7 @@ class Reader:
         matrices: the random matrices that may act on a field.
         legs: whether dot(a, hat(b)) and outer(a, b) are allowed. C and R are then written as such scalar products.
         define: formulas that the file defines by name.
-        respelled: returns a formula with products of matrices and fields by the names of their fields.
+        respelled: returns a formula with products of matrices and fields replaced by the names of their fields.
         integrals: integrals whose closed forms were confirmed at points of the parameters only.
     """
 
@@ -175,8 +175,8 @@ class Reader:
         return ClaimError(f"{self.place}: {shown!r} {what}")
 
     def inequalities(self, text: str) -> list[tuple[sp.Expr, bool]]:
-        """Return what is positive where a condition such as "1 < nu <= 4 and chi > nu" holds, and whether it may be
-        zero."""
+        """Return expressions that are positive where a condition such as "1 < nu <= 4 and chi > nu" holds, and whether
+        they may vanish."""
         node = self._parsed(text)
         parts = node.values if isinstance(node, ast.BoolOp) and type(node.op) is ast.And else [node]
         conditions = []

@@ -77,7 +77,7 @@ def decide_outlier(context: ClaimContext, claim: Claim) -> tuple[str, str] | Ref
 
 
 def _point_of(context: ClaimContext, result: ComparisonOutcome, fixed: Point) -> Point:
-    """Return the point at which a comparison found a difference, else a point of the region."""
+    """Return the point at which a comparison found a difference, otherwise a point of the region."""
     return {**context.comparator.points[0], **parameter_values(dict(result.point)), **fixed}
 
 
@@ -152,7 +152,7 @@ def _meetings(thresholds: Thresholds, value: sp.Expr, selection: CellSelection, 
     """Return expressions in the other parameters, one of which vanishes where a threshold meets another wall.
 
     Elsewhere an outlier leaves at the threshold if it does at neighbouring values of the other parameters. Only walls
-    count at which edges or outliers change. points: one of each cell of the other parameters.
+    at which edges or outliers change count. points: one of each cell of the other parameters.
     """
     parameter, active = thresholds.parameter, dict[sp.Expr, None]()
     for point in points:
@@ -170,7 +170,7 @@ def _meetings(thresholds: Thresholds, value: sp.Expr, selection: CellSelection, 
 
 
 def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp.Expr, others: Point) -> str:
-    """Return what is wrong with a claimed threshold at a point; an empty string if an outlier leaves there."""
+    """Return the error in a claimed threshold at a point; an empty string if an outlier leaves there."""
     parameter, number = thresholds.parameter, real_number(value, others)
     if number is None:
         return f"{shown_formula(value)} is not real"

@@ -1,4 +1,4 @@
-"""A bound on the processor time of one claim, since algebra on an arbitrary formula may not terminate."""
+"""A limit on the processor time of one claim, because algebra on an arbitrary formula may not terminate."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LOOK_EVERY = 0.2
 
 
 class OutOfTime(BaseException):
-    """Raised inside a computation that takes too long; not an Exception, so that libraries do not catch it."""
+    """Raised inside a computation that takes too long; it is not an Exception, so that libraries do not catch it."""
 
 
 def within_time(computation: Callable[[], T], bound: Bound = CLAIM_TIME) -> T:
     """Return the result of `computation`.
 
     Raises:
-        NumericalError: it takes more processor time than the bound.
+        NumericalError: the computation exceeds the limit.
     """
     done, thread, start = threading.Event(), threading.get_ident(), time.process_time()
 

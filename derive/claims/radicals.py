@@ -1,7 +1,7 @@
 """Normal form of radicals of parameters, so that algebra recognises equal formulas.
 
 A positive parameter under a root becomes a power of a symbol, and a radicand is split into factors whose sign is proved
-throughout the region. A factor of unknown sign stays under its root.
+throughout the region. A factor of unknown sign remains under its root.
 """
 
 from __future__ import annotations

@@ -50,9 +50,9 @@ COMMON = ("name", "kind", "where", "paper", "evidence", "define", "region")
 
 @dataclass(frozen=True)
 class Claim:
-    """One claimed formula. `keys` holds the entries of its kind; `define` names used in its formulas.
+    """One claimed formula. `keys` contains the entries of its kind; `define` names used in its formulas.
 
-    `where` is its place in the paper; `region` holds the inequalities under which it applies.
+    `where` is its location in the paper; `region` contains the inequalities under which it applies.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimsFile:
-    """The claims of a file, with the model that they are about."""
+    """The claims of a file, and the name of their model."""
 
     path: Path
     model: str
@@ -152,7 +152,7 @@ def _region(value: Any, place: str) -> tuple[str, ...]:
 
 
 def _checked(key: str, kind: str, value: Any, place: str) -> Any:
-    """Return the value of a key in the form of its kind; formulas become text, lists tuples."""
+    """Return the value of a key in the form required by its kind; formulas become text, lists tuples."""
     if key in ("lag", "shift", "start", "eigenproblem", "number", "derivative") or (
         key == "order" and kind == "moment"
     ):

@@ -114,11 +114,11 @@ def _at_fixed_resolvent(context: ClaimContext, claim: Claim, order: int, of: sp.
 def _branch_at_zero(
     context: ClaimContext, relation: sp.Expr, branch: tuple[sp.Symbol, sp.Symbol, sp.Expr, sp.Symbol], order: int
 ) -> sp.Expr | None:
-    """Return a coefficient in x of the solution of a relation with G; None if that is not decided.
+    """Return a coefficient in x of the solution of a relation with G; None if it is not decided.
 
     `branch` is the unknown, G, and the unknown as a function of a shift that vanishes at G = 0 on the physical branch.
-    Where the derivative of the relation by the shift is not zero there and at x = 0, the shift is the only such power
-    series in G, and its coefficients are regular at x = 0.
+    If the derivative of the relation with respect to the shift is nonzero there and at x = 0, the shift is the only
+    such power series in G, and its coefficients are regular at x = 0.
     """
     of, root, start, shift = branch
     powers = sp.Poly(sp.fraction(sp.cancel(sp.together(relation)))[0], SMALL)
@@ -283,7 +283,7 @@ def _decided_on_walls(
 
 
 def _wall_through(point: Point, sites: Sites, selection: CellSelection) -> Point | None:
-    """Return the value of a parameter at which a wall through a point stands; None if it holds several parameters."""
+    """Return the value of a parameter on a wall through a point; None if the wall contains several parameters."""
     for parameter, value in parameter_values(point).items():
         own = [wall for wall in sites.walls if wall.free_symbols == {parameter}]
         at_wall = any(wall.subs(parameter, value) == 0 for wall in own)

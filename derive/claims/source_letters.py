@@ -1,4 +1,4 @@
-"""Claims typed in the letters of a source, written out in the names of the model with their scales."""
+"""Claims typed in the notation of a source, translated into the names of the model with their scales."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MATRICES = ("source", "average")
 
 @dataclass(frozen=True)
 class Written:
-    """A letter in the names of the model: `scale` times `token` is what the letter means."""
+    """A symbol in the names of the model: it equals `scale` times `token`."""
 
     token: str
     scale: sp.Expr
@@ -37,14 +37,14 @@ class Written:
 
 
 class SourceLetters:
-    """The letters that occur in one derivation, by their plain text."""
+    """The symbols that occur in one derivation, by their plain text."""
 
     def __init__(self, letters: Lettering, system: System, unknowns: tuple[Unknown, ...]):
         self.letters, self.system, self.unknowns = letters, system, unknowns
 
     @cached_property
     def fields(self) -> dict[str, Written]:
-        """The letters of fields, as names."""
+        """The symbols of fields, as names."""
         here = (*(f.field for f in self.system.fields), *self.system.sources)
         lettered = [f for f in here if f in self.letters.words and self.letters.rep(f) == f]
         found: dict[str, Written] = {}
@@ -63,7 +63,7 @@ class SourceLetters:
 
     @cached_property
     def pairs(self) -> dict[str, list[Written]]:
-        """The letters of order parameters; several responses may have one."""
+        """The symbols of order parameters; several responses may share one."""
         found: dict[str, list[Written]] = {}
         for (kind, a, b), (latex, _) in self.letters.pairs.items():
             if {a, b} <= self.here:
@@ -73,7 +73,7 @@ class SourceLetters:
 
     @cached_property
     def labels(self) -> dict[str, Written]:
-        """The letters of the unknowns of A(z), as labels."""
+        """The symbols of the unknowns of A(z), as labels."""
         found = {}
         for unknown in self.unknowns:
             letter = self.letters.pair(unknown.kind, unknown.probe, unknown.field)
@@ -84,7 +84,7 @@ class SourceLetters:
 
     @cached_property
     def symbols(self) -> dict[str, Written]:
-        """The letters of parameters, sizes, matrices and of G."""
+        """The symbols of parameters, sizes, matrices and of G."""
         here = {*self.system.sectors, *self.system.disorder, *self.system.model.parameters}
         kept = {s: latex for s, latex in self.letters.words.items() if s in here and not isinstance(s, Field)}
         found: dict[str, Written] = {}
@@ -94,7 +94,7 @@ class SourceLetters:
         return engine | found
 
     def canonical(self, letter: Letter) -> tuple[Letter, sp.Expr]:
-        """Return the first order parameter of the same letter, and what a letter is over it."""
+        """Return the first order parameter with the same symbol, and the ratio of the two."""
         letters, (kind, a, b) = self.letters, (letter.kind, letter.a, letter.b)
         if letter.time is not None:
             return letter, sp.S.One
@@ -111,7 +111,7 @@ class SourceLetters:
         return (plain.T if letter.transposed else plain), scale
 
     def same(self, total: WordSum) -> WordSum:
-        """Return words in which one object stands for all that have its letter."""
+        """Return words in which one object represents all that share its symbol."""
         names = {f.name: f for f in self.here}
         done = WordSum({})
         for word, coefficient in total.terms.items():
@@ -141,7 +141,7 @@ class SourceLetters:
         unit: sp.Expr = sp.S.One
 
         def found(key: str, table: dict[str, Written]) -> sp.Expr:
-            """Replace the letter that a key names; return what the named object is over its letter."""
+            """Replace the symbol of a key; return the ratio of the named object to its symbol."""
             written = table.get(str(keys[key]))
             if written is None:
                 return sp.S.One

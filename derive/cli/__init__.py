@@ -1,4 +1,4 @@
-"""The command line. Every command imports what it needs when it runs, so that help is immediate."""
+"""The command line. Every command imports its dependencies when it runs, so that help is immediate."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def bench(only: str, long: bool, listed: bool, as_json: bool) -> None:
 
 
 def row(name: str, value: float, unit: str, detail: str, compilation: float | None) -> str:
-    """Return a measurement as text: its numbers, its name, and below them how it was measured."""
+    """Return a measurement as text: its numbers, its name, and below them the method."""
     compiled = "" if compilation is None else f"{compilation:.1f}"
     first = f"{number(value):>{VALUE}} {unit:<{UNIT}}{compiled:>{COMPILATION}}  {name}"
     indent = " " * (VALUE + 1)

@@ -1,4 +1,4 @@
-"""What `derive build --target` prints."""
+"""The output of `derive build --target`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_compiled(words: tuple[str, ...], options: Mapping[str, Any], as_json: bool) -> None:
-    """Compile models for a GPU and print what that gave."""
+    """Compile models for a GPU and print the result."""
     from derive.inputs.loading import setting_names
 
     named = named_with_choices(words) or [(name, {}) for name in setting_names()]
@@ -36,7 +36,7 @@ def print_compiled(words: tuple[str, ...], options: Mapping[str, Any], as_json: 
 
 
 def _compile_on_the_host() -> None:
-    """Keep JAX from looking for a GPU in this process, where the user did not choose a platform."""
+    """Keep JAX from searching for a GPU in this process unless the user chose a platform."""
     import jax
 
     config: Any = jax.config  # JAX gives it no types

@@ -1,7 +1,7 @@
 """Shell completion: settings, files, parameters, choices and values.
 
 Declarations are parsed and never run: completion must not execute code or wait for SymPy. A name that a declaration
-computes at run time is therefore not offered. One line of the README switches it on.
+computes at run time is therefore not offered. The README shows the line that enables it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DeclaredWords:
 
     @property
     def names(self) -> tuple[Name, ...]:
-        """All names that may precede an equals sign."""
+        """All names that can precede an equals sign."""
         names = [*self.choices, *self.parameters]
         if self.layers:
             names.append(Name("layer", "one of several probed matrices", (*self.layers, "all")))
@@ -125,7 +125,7 @@ def layers(context: click.Context, parameter: click.Parameter, incomplete: str) 
 
 
 def files(*suffixes: str) -> Completer:
-    """Return a completer of files with one of these suffixes (any if none), and of directories."""
+    """Return a completer of files with one of these suffixes (or any), and of directories."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         return [CompletionItem(path) for path in _paths(incomplete, suffixes)]
@@ -139,18 +139,19 @@ def directories(context: click.Context, parameter: click.Parameter, incomplete: 
 
 
 def _target(context: click.Context) -> str | None:
-    """Return the named model; click has not parsed the words yet where an option waits for its value."""
+    """Return the named model; click has not parsed the words yet if an option is waiting for its value."""
     named: str | None = context.params.get("target")
     return named or next((word for word in context.args if not word.startswith("-")), None)
 
 
 def _given(context: click.Context, parameter: click.Parameter) -> tuple[str, ...]:
-    """Return the words before the one that is being completed."""
+    """Return the words before the one being completed."""
     return tuple(context.params.get(parameter.name or "") or ())
 
 
 def _pairs(names: Iterable[Name], given: Iterable[str], incomplete: str) -> list[CompletionItem[str]]:
-    """Return name= for names not given yet; name=value after the equals sign, or if one name with values is left."""
+    """Return name= for names not given yet; name=value after the equals sign, or if a single name with values is
+    left."""
     taken = {word.partition("=")[0] for word in given}
     name, equals, value = incomplete.partition("=")
     left = [n for n in names if n.name not in taken and (n.name == name if equals else n.name.startswith(name))]

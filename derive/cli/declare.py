@@ -1,4 +1,4 @@
-"""Commands about declarations: list them, start one, show what follows from one."""
+"""Commands for declarations: list them, start a new one, show their derivation."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class DeriveGroup(click.Group):
         except click.Abort as abort:
             return _failed(str(abort.__cause__ or "") or "interrupted", INTERRUPTED)
         except OSError as error:
-            return _failed(f"cannot write ({error.strerror or error}); make room, or write elsewhere", 2)
+            return _failed(f"cannot write ({error.strerror or error}); free some space, or write elsewhere", 2)
         except Exception:
             if not interrupts.happened():
                 raise

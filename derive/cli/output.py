@@ -67,7 +67,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> None:
-    """Print a table; the first `text_columns` columns hold words, the others numbers, which are never broken or
+    """Print a table; the first `text_columns` columns contain words, the others numbers, which are never broken or
     truncated.
 
     Headings break between words. If that is not enough, the table is wider than the terminal.
@@ -148,7 +148,7 @@ def print_kernel(name: str, values: Any, errors: Any, times: Sequence[str]) -> N
 
 
 def handful(count: int, most: int = 5) -> list[int]:
-    """Return the indices of the few times that tables show, at which theory and simulation are compared."""
+    """Return the indices of the few times that tables show and at which theory and simulation are compared."""
     from numerics.support.progress import handful as chosen
 
     return chosen(count, most)
@@ -158,7 +158,7 @@ def handful(count: int, most: int = 5) -> list[int]:
 def progress_bar(title: str, quiet: bool) -> Iterator[Progress | None]:
     """Yield a callback (fraction, text) that draws a bar with the remaining time on stderr, or None if `quiet`.
 
-    While JAX compiles the bar says so.
+    The bar indicates when JAX compiles.
     """
     if quiet or not sys.stderr.isatty():
         yield None

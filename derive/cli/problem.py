@@ -22,7 +22,7 @@ else:
 
 
 class AsTyped(_Kind):
-    """A click type that passes a number as typed; the API checks it, for Python too."""
+    """A click type that passes a number as typed; the API validates it, as it does in Python."""
 
     name = "number"
 
@@ -38,7 +38,7 @@ class AsTyped(_Kind):
 
 
 class OneOf(_Kind):
-    """A click type for one of several words, completed here and checked by the API."""
+    """A click type for one of several words, completed here and validated by the API."""
 
     name = "word"
 
@@ -133,18 +133,13 @@ def save_plot(figure: Figure, plot: str) -> None:
         raise DeriveError(f"cannot write {plot} ({error.strerror}); choose another file for --plot") from None
 
 
-def save_plot_data(figure: Figure, plot: str) -> str:
-    """Write the numbers of a figure beside it as CSV; return the name of the file."""
-    from derive.cli.tables import write_rows
-    from numerics.plots.data import figure_rows
-
-    beside = str(Path(plot).with_suffix(".csv"))
-    write_rows(beside, list(figure_rows(figure)))
-    return beside
+def beside_plot(plot: str) -> str:
+    """Return the name of the table with the numbers of a figure."""
+    return str(Path(plot).with_suffix(".csv"))
 
 
 def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], bool]:
-    """Return a model, its values as the verbs take them, and whether they make a grid."""
+    """Return a model, its values as the verbs take them, and whether they form a grid."""
     from derive.api import load
     from derive.inputs.problems import typed_values
 

@@ -153,7 +153,7 @@ def solve(
 
 
 def _print_resolvents(solution: Solution, asked: list[complex], side: str | None) -> None:
-    """Traces of the resolvent at a point of a grid."""
+    """Print traces of the resolvent at the points of a grid."""
     click.echo(solution.made.point)
     for layer in solution.layers:
         _print_resolvent(solution, layer, asked, side)
@@ -241,7 +241,7 @@ def _print_solution(
 
 
 def _print_certificate(solution: Solution, verbose: bool) -> None:
-    """One line, or a table where a check failed or details are asked for."""
+    """Print one line, or a table if a check failed or details are requested."""
     found = solution.certificate
     if found is None:
         return
@@ -251,7 +251,7 @@ def _print_certificate(solution: Solution, verbose: bool) -> None:
 
 
 def _how(solution: Solution) -> str:
-    """How the numbers were found, in plain words."""
+    """The method of a computation, in plain words."""
     told = solution.method.sentence
     return told if solution.exact else f"{told}; in brackets one standard error"
 
@@ -314,7 +314,7 @@ def _complex(value: list[float]) -> str:
 
 
 def _print_record(named: str, record: TrainingMethod | SamplingReport | LayerDiagnostics) -> None:
-    """One line for each field of a record that applies."""
+    """Print one line for each field of a record that applies."""
     for one in fields(record):
         value = getattr(record, one.name)
         if value is not None and value != {}:

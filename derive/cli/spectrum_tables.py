@@ -18,7 +18,7 @@ FEW = 8
 """Number of matrices up to which outliers are printed by default."""
 WIDTH = 80
 FLAT = 0.03
-"""Relative trend below which it is noise of the fitted scales."""
+"""Relative trend below which a change is attributed to noise of the fitted scales."""
 BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 LAWS = {
     "Marchenko-Pastur": "MP",
@@ -133,7 +133,7 @@ def _print_changes(kinds: dict[str, list[Row]], changes: dict[str, Row]) -> None
 
 
 def _print_trends(kinds: dict[str, list[Row]]) -> None:
-    """Print first and last value of quantities that change with depth, and a sparkline between."""
+    """Print the first and last values of quantities that change with depth, with a sparkline."""
     shown = {kind: members for kind, members in kinds.items() if len(members) > 2}
     if not shown:
         return
@@ -156,7 +156,7 @@ def _trend(name: str, values: Sequence[float]) -> str:
 
 
 def _bars(values: Sequence[float]) -> str:
-    """Return a sparkline of up to six bars, each the mean of neighbours; flat where nothing changes."""
+    """Return a sparkline of up to six bars, each the mean of neighbours; flat if nothing changes."""
     count = min(len(values), 6)
     cut = [len(values) * k // count for k in range(count + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in zip(cut[:-1], cut[1:], strict=True)]

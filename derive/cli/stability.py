@@ -128,7 +128,7 @@ def stability(
 
 
 def _remarks(point: dict[str, Any], rate: str) -> list[str]:
-    """Return remarks on the runs of a point, and on where simulation is not feasible."""
+    """Return remarks on the runs of a point, and on the limits of simulation."""
     if "error" in point:
         return [point["error"]]
     remarks = _found_by(point, rate)
@@ -172,7 +172,7 @@ def _exact(exact: dict[str, Any], rate: str) -> list[str]:
 
 
 def _found_by(point: dict[str, Any], rate: str) -> list[str]:
-    """Return lines on the method of a point's limit."""
+    """Return lines on the method by which a limit was found."""
     horizons = point["horizons"]
     if point["exact"] is not None:
         return _exact(point["exact"], rate)

@@ -1,4 +1,4 @@
-"""The part of `solve`, `simulate` and `compare` on a grid: workers, files and display."""
+"""Common parts of `solve`, `simulate` and `compare` on a grid: workers, files and display."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import click
 from derive.cli.options import takes
 from derive.cli.output import columns, json_option, plain, print_json, print_table, progress_bar
 from derive.cli.problem import (
+    beside_plot,
     check_plot,
     loaded,
     log_option,
@@ -23,7 +24,6 @@ from derive.cli.problem import (
     plot_option,
     quantity_option,
     save_plot,
-    save_plot_data,
 )
 from derive.support.guarded import with_digest
 from numerics.options import SweepOptions, fields_of
@@ -55,7 +55,7 @@ def sweep_options(command: F) -> F:
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags of a command beside the options of its verb."""
+    """The flags of a command that are not options of its verb."""
 
     out: str | None
     plot: str | None
@@ -76,7 +76,7 @@ class Flags:
 
     @property
     def spread(self) -> bool:
-        """Whether even one point is computed by workers, stored in a journal or planned."""
+        """Whether even a single point is computed by workers, stored in a journal or planned."""
         return self.dry_run or any(x is not None for x in (self.jobs, self.on, self.journal, self.shard))
 
 
@@ -112,6 +112,9 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
     for flag, there in (("--plot-data", flags.plot_data), ("--quantity", flags.quantity), ("--log", flags.log)):
         if there and flags.plot is None:
             raise DeriveError(f"{flag} belongs to a figure: add --plot FILE.png")
+    if flags.plot is not None and flags.plot_data and flags.out is not None:
+        if Path(flags.out).absolute() == Path(beside_plot(flags.plot)).absolute():
+            raise DeriveError(f"--plot-data would overwrite --out {flags.out}; give one of the two another name")
     if (flags.quantity or flags.log) and not makes_a_grid(pairs):
         raise DeriveError(
             "--quantity and --log belong to a grid: give a parameter several values, such as eta=0.1:0.5:9"
@@ -152,7 +155,8 @@ def _compute(
 
 def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None:
     """Write, plot and print a result."""
-    from derive.cli.tables import write_result
+    from derive.cli.tables import write_result, write_rows
+    from numerics.plots.data import figure_rows
 
     as_data, each = command.as_data, command.each
     # before it is written, so that a file has what is asked
@@ -166,7 +170,9 @@ def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None
         figure = result.plot(flags.quantity, flags.log) if several else result.plot()
         save_plot(figure, flags.plot)
         if flags.plot_data:
-            written.append(save_plot_data(figure, flags.plot))
+            rows = result.plot_rows(flags.quantity) if several else list(figure_rows(figure))
+            write_rows(beside_plot(flags.plot), rows)
+            written.append(beside_plot(flags.plot))
     if flags.as_json:
         data = result.as_dict() if several or as_data is None else as_data(result)
         printed = plain({**data, "points": asked} if asked else data)
@@ -200,7 +206,7 @@ def _uncertified(points: Iterable[Any]) -> bool:
 
 
 def _one_thread() -> None:
-    """Limit this process to one thread, as its workers, if nothing is loaded yet."""
+    """Limit this process to one thread, like its workers, if nothing is loaded yet."""
     from derive.sweeps.threads import one_thread
 
     if not {"numpy", "jax"} & set(sys.modules):
@@ -244,7 +250,7 @@ def _print_shard(sweep: Sweep, flags: Flags) -> None:
 
 
 def print_grid(sweep: Sweep, written: bool) -> None:
-    """Print a row per point, or the first and last if a file has them all.
+    """Print a row per point, or the first and last if a file contains all of them.
 
     Columns that do not fit are omitted and named; numbers are never broken.
     """

@@ -1,4 +1,4 @@
-"""The starting point that `derive new` writes: small, commented, and complete."""
+"""The template that `derive new` writes: small, commented, and complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that checks hand-written claims against what is derived."""
+"""The command that verifies hand-written claims against the derivation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from derive.cli.output import json_option, print_json, progress_bar
 from derive.cli.problem import OneOf
 
 EXIT_CODES = {"proved": 0, "refuted": 1, "not decided": 4, "supported": 5}
-"""By the claim that is known least: a refuted one, else one that is not decided, else one that is only supported."""
+"""By the weakest verdict: a refuted claim, else one that is not decided, else one that is only supported."""
 
 
 HELP = """

@@ -1,6 +1,6 @@
 """Write generated code to a directory atomically, and compare a directory with what would be written.
 
-The tree below the directory is <model name>/<file>. Files that are not generated stay untouched.
+The tree below the directory is <model name>/<file>. Files that are not generated are left unchanged.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def project_directory() -> Path:
 def build_directory(out: str | None, shipped: bool, writing: bool) -> Path:
     """Return the directory of a build: `out` if given, else the project's or the current directory's generated/.
 
-    An installed package stays unchanged: outside a checkout a build needs `out`.
+    An installed package is never modified: outside a checkout a build needs `out`.
     """
     place = Path(out) if out is not None else project_directory() if shipped else Path("generated")
     if writing and checkout() is None and (out is None or place.resolve() == project_directory().resolve()):
@@ -63,7 +63,7 @@ def generate_tree(
             progress(i / len(models), f"deriving {model.name}")
         if model.name in tree:
             raise DeriveError(
-                f"two declarations are called {model.name}; rename one file, or build them with different --out"
+                f"two declarations are named {model.name}; rename one file, or build them with different --out"
             )
         tree[model.name] = dict(generate(model))
     if progress is not None:
@@ -72,7 +72,7 @@ def generate_tree(
 
 
 def write_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: bool = False) -> list[Path]:
-    """Replace the directory's contents by the tree and return the files; on failure the directory stays as it was.
+    """Replace the directory's contents by the tree and return the files; on failure the directory is unchanged.
 
     With `whole` the tree is the complete contents, and the directory becomes a package.
     """

@@ -1,6 +1,4 @@
-"""Declared directions beside A(z): the equations that a source along a direction drives, and its overlap with a probe
-field.
-"""
+"""Equations driven by a source along a declared direction, and the overlap of the direction with a probe field."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ Row = Mapping[Unknown, Combination]
 
 
 class Projecting(Protocol):
-    """The projection of a probe on training fields, as far as declared directions need it."""
+    """The projection of a probe on training fields, as needed for declared directions."""
 
     def sides(self) -> list[tuple[str, Field]]: ...
 
@@ -32,7 +30,7 @@ class Projecting(Protocol):
 def alignments(
     projecting: Projecting, unknowns: tuple[Unknown, ...], declared: Iterable[tuple[str, Alignment]]
 ) -> tuple[Aligned, ...]:
-    """Return each declared direction on each side whose sector it lives on; empty without spikes."""
+    """Return each declared direction on each side that matches its sector; empty without spikes."""
     if not unknowns:
         return ()
     return tuple(
@@ -83,7 +81,7 @@ def _overlap_equations(projecting: Projecting, unknowns: tuple[Unknown, ...], fi
 def _response_equations(
     projecting: Projecting, unknowns: tuple[Unknown, ...], probe: Field, field: Field
 ) -> dict[Unknown, Row]:
-    """Return the equations of responses that a source along a field drives and no unknown of A(z) does."""
+    """Return the equations of responses that only a source along a field drives, and no unknown of A(z)."""
     idle = {u: row for u, row in projecting.reachable().items() if u not in unknowns}
     neighbours = projecting.neighbours()
     driven = {u: None for u in idle if projecting.driven(u, probe, field)}

@@ -92,11 +92,11 @@ class _Spreading:
         return matrix.rebuilt(self.matrix, lambda scale, _: self.number(scale))
 
     def own(self, expression: sp.Expr) -> sp.Expr:
-        """Broadcast all parts of an expression to its own axes."""
+        """Broadcast all parts of an expression to the expression's own axes."""
         return self.like(expression, axes_of(expression))
 
     def like(self, expression: sp.Expr, axes: Axes) -> sp.Expr:
-        """Broadcast all parts of an expression to the given axes; parts without labels stay as they are."""
+        """Broadcast all parts of an expression to the given axes; parts without labels remain unchanged."""
 
         def leaf(node: sp.Expr) -> sp.Expr:
             inner, own = self._inside(node), axes_of(node)

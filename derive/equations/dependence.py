@@ -20,7 +20,7 @@ def site_parts(system: System, order: TimeOrder, field: Field, held: frozenset[F
     """Return a training field as a sum of functions of the site, each times a field that does not depend on the site.
 
     Args:
-        held: the fields on the diagonal of this sector, or None if there are none.
+        held: the fields on the diagonal of this sector, or None.
 
     Returns:
         the pairs (function, field), or None if the field has no such decomposition.
@@ -170,7 +170,7 @@ def _at_the_same_time(term: Term, field: Field) -> bool:
 
 @lru_cache(maxsize=16)
 def _trait_dependent(system: System) -> frozenset[Field]:
-    """Return the training fields whose law at a site depends on its traits, also through memory."""
+    """Return the training fields whose law at a site depends on its traits, possibly through memory."""
     needs = {f.field: _site_inputs(system, f) for f in system.training}
     depending = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
     while True:
@@ -187,7 +187,7 @@ def _has_traits(rule: Rule) -> bool:
 def _site_inputs(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
     """Return the fields of the same site that enter the law of a field.
 
-    A random matrix brings fields back through its memory. Given the order in time, only those with a nonzero response
+    A random matrix contributes fields through its memory. Given the order in time, only those with a nonzero response
     count.
     """
     needed: set[Field] = set()

@@ -1,7 +1,7 @@
-"""The fields of a system under construction: those of the declaration, and those that the engine adds.
+"""The fields of a system under construction, both declared and auxiliary.
 
-A field that was added before is looked up by its content: its expression in terms of the clock, its sector, clock, axes
-and role. Names are for printing and identify nothing.
+An existing auxiliary field is found by its content: its expression in terms of the clock, its sector, clock, axes and
+role. Names are used for printing only.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Applied:
 
 
 class FieldRules:
-    """Every field with its rule, in the order of insertion."""
+    """Every field with its rule, in order of insertion."""
 
     def __init__(self, model: Model):
         self.rules: dict[Field, SystemField] = {}
@@ -68,7 +68,7 @@ class FieldRules:
         self.probe_names: set[str] = set()
 
     def put(self, rule: SystemField) -> None:
-        """Add a field with its rule and the equation that it comes from."""
+        """Add a field with its rule and the equation it comes from."""
         self.rules[rule.field] = replace(rule, origin=self.equation)
 
     def new_field(
@@ -85,21 +85,21 @@ class FieldRules:
         return Field(name, sector, clock, role=role, timed=timed, axes=axes)
 
     def free_name(self, hint: str, others: Collection[str] = ()) -> str:
-        """Return an unused name, also different from `others`, made of the hint and underscores."""
+        """Return an unused name, different from `others`: the hint plus underscores."""
         while hint in self.taken or hint in others:
             hint += "_"
         self.taken.add(hint)
         return hint
 
     def measured(self, average: sp.Expr) -> MeasuredParameter:
-        """Return the parameter of the probe that stands for a mean of the training level; the same for equal means."""
+        """Return the parameter of the probe that represents a mean of the training level; equal means share one."""
         if average not in self.numbers:
             inside = sorted({value.field.name for value in average.atoms(FieldAt)})
             self.numbers[average] = MeasuredParameter(self.free_name("_".join(["mean", *inside])), average)
         return self.numbers[average]
 
     def next_name(self) -> str:
-        """Return the name hint of the next field that stands for an expression."""
+        """Return the suggested name for the next field that represents an expression."""
         self.unnamed += 1
         return f"vector{self.unnamed}"
 
@@ -109,7 +109,7 @@ class FieldRules:
         return self.new_field(hint, sector, role="spectral")
 
     def take_spectral(self, root: Field) -> tuple[SystemField, ...]:
-        """Remove and return the fields of the probe `root`; only other probes may use their names again."""
+        """Remove and return the fields of the probe `root`; other probes may then reuse their names."""
         taken = tuple(f for f in self.rules.values() if f.field.role == "spectral")
         names = {root.name, *(f.field.name for f in taken)} | self.probe_names
         self.taken -= names
@@ -126,7 +126,7 @@ class FieldRules:
         return self.ones[sector]
 
     def add_product(self, field: Field, product: Applied, scale: sp.Expr) -> None:
-        """Let a field stand for scale * matrix @ argument."""
+        """Let a field represent scale * matrix @ argument."""
         rows, columns = product.shape
         where = f"{self.equation.name if self.equation is not None else field}: the noise from {product}"
         order = size_order(scale**2 * product.matrix.variance * columns, where)

@@ -1,10 +1,10 @@
-"""Nonlinear laws with Gaussian arguments, and the Gaussian integrals that give their averages.
+"""Nonlinear laws with Gaussian arguments, and the Gaussian integrals for their averages.
 
-Everything holds conditionally on the traits, which are constants of their sites. A field is Gaussian if it is drawn so,
-if it is a linear combination of Gaussian fields (over the past, over labels), or if it is a random matrix applied to
-any vector whose memory acts on Gaussian fields. A law is decomposed into a linear part, which may hold any field, and
-nonlinear parts, whose arguments must be Gaussian. If this works for all laws and averages, the forward pass needs
-Gaussian integrals only; otherwise NotGaussian says why.
+Everything holds conditionally on the traits, which are constants of their sites. A field is Gaussian if it is drawn
+from a normal law, is a linear combination of Gaussian fields (over the past or over labels), or is a random matrix
+applied to any vector whose memory acts on Gaussian fields. A law is decomposed into a linear part, which may contain
+any field, and nonlinear parts, whose arguments must be Gaussian. If this works for all laws and averages, the forward
+pass needs Gaussian integrals only; otherwise NotGaussian gives the reason.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ Key = tuple[sp.Expr, tuple[Field, ...], tuple[sp.Expr, ...], tuple[int, int | No
 
 
 class NotGaussian(DeclarationError):
-    """Averages of this declaration are not Gaussian integrals in few variables: it has to be sampled."""
+    """Raised if averages of a declaration are not Gaussian integrals in few variables, so that it has to be sampled."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianLaw:
     """A nonlinear part of a law, or an integrand: an expression in Gaussian arguments and in numbers.
 
-    `holds` is the half-open range of times in which it is the law; its end is None if it is unbounded. `own` stands for
-    the remainder after projection on the Gaussian variables.
+    `holds` is the half-open range of times in which the law applies; its end is None if it is unbounded. `own` is the
+    remainder after projection on the Gaussian variables.
     """
 
     expression: sp.Expr
@@ -71,7 +71,7 @@ class GaussianLaw:
     own: Field
     shown: str
     traits: tuple[FieldAt, ...] = ()
-    """The traits that it depends on; their symbols follow those of the numbers."""
+    """The traits on which it depends; their symbols follow those of the numbers."""
 
     @property
     def straight(self) -> bool:
@@ -126,9 +126,10 @@ class Laws:
             _check_together(a, b, together)
 
     def all_meetings(self) -> tuple[dict[tuple[GaussianLaw, GaussianLaw], bool], dict[tuple[Field, Field], str]]:
-        """Return the pairs of laws that two-time functions correlate, and the pairs of fields that are out of reach.
+        """Return the pairs of laws that two-time functions correlate, and the pairs of fields that cannot be
+        integrated.
 
-        The former are taken at all pairs of times. The latter have correlations that are integrals of too high a
+        Correlations of the former are needed at all pairs of times. Those of the latter are integrals of too high a
         dimension.
         """
         meetings, too_large = dict(self.meetings), {}
@@ -215,7 +216,7 @@ class Laws:
         """Decompose an expression, with non-Gaussian fields inside nonlinear parts replaced by their laws.
 
         Args:
-            depth: the number of replacements so far. More replacements than fields mean that a field occurs in its own
+            depth: the number of replacements so far. More replacements than fields mean that a field appears in its own
                 law.
         """
         if depth > len(self.rules):
@@ -237,7 +238,7 @@ class Laws:
         return linear, number, done
 
     def _written_out(self, value: FieldAt, where: str) -> sp.Expr:
-        """Return the law of a non-Gaussian value in place of the value."""
+        """Return a non-Gaussian value expanded into its law."""
         f, lag, rule = self.rules[value.field], lag_of(value, self.clock), self.rules[value.field].rule
         refusal = NotGaussian(f"{where} is nonlinear in {shown(value)}, which is not Gaussian")
         if f.starts or lag < 0:
@@ -327,7 +328,7 @@ class Laws:
     def average(self, average: Mean) -> Parts:
         """Decompose an integrand: its mean is that of its linear terms, its constant and its laws.
 
-        Products of two values are left out: their means follow from the rows of both, see `product_of`.
+        Products of two values are omitted, because their means follow from the rows of both (see `product_of`).
         """
         moved = average.xreplace({PAST: self.clock}) if self.clock is not None else average
         if moved not in self.averages:
@@ -409,7 +410,8 @@ class Laws:
         meetings: dict[tuple[GaussianLaw, GaussianLaw], bool] = {}
 
         def meet(a: Field, b: Field, apart: int | None) -> None:
-            """Add the pairs of laws in two fields. `apart` is the lag of b behind a in steps; None for all lags."""
+            """Add the pairs of laws in two fields. `apart` is the delay of b relative to a in steps; None for all
+            delays."""
             for first, lag in self.carried.get(a, {}).items():
                 for second, other in self.carried.get(b, {}).items():
                     now = apart is not None and lag is not None and other is not None and lag - other == apart
@@ -472,7 +474,7 @@ def both_kinds(first: int, second: int) -> int:
 
 
 def fields_of(expression: sp.Basic) -> list[FieldAt]:
-    """Return the field values in an expression, traits of their site left out."""
+    """Return the field values in an expression, without traits of their site."""
     return [value for value in values(expression) if not is_trait(value)]
 
 
@@ -504,7 +506,7 @@ def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> 
 
 
 def _coefficients(rule: Rule) -> list[sp.Expr]:
-    """Return the coefficients of a rule, which may hold means, and the expressions of its laws."""
+    """Return the coefficients of a rule, which may contain means, and the expressions of its laws."""
     product = [] if rule.product is None else [rule.product.coefficient]
     return [*product, *(term.coefficient for term in rule.terms), *rule.laws]
 
@@ -519,7 +521,8 @@ def _affine(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol
 
 
 def _reduce_arguments(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, list[Combination]]:
-    """Return the expression as a function of as few linear combinations u0, u1, ... of the symbols as it shows.
+    """Return the expression as a function of the fewest linear combinations u0, u1, ... of the symbols that can be read
+    off.
 
     For example, tanh(a + k b) is a function of one argument.
     """
@@ -579,7 +582,7 @@ def _reduce_arguments(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp
 
 
 def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tuple[sp.Expr, ...]:
-    """Return the affine functions whose zeros are the kinks and jumps of a law; elsewhere it must be analytic."""
+    """Return the affine functions whose zeros are the kinks and jumps of a law, which must be analytic elsewhere."""
     kinks: dict[sp.Expr, None] = {}
 
     def kink(function: sp.Expr) -> None:
@@ -699,7 +702,7 @@ def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) ->
 
 
 def _degree(expression: sp.Basic, symbol: sp.Symbol) -> sp.Expr:
-    """Return the degree of a piecewise polynomial in a symbol; infinite where a piece is, or may be, no polynomial."""
+    """Return the degree of a piecewise polynomial in a symbol; infinite unless every piece is a polynomial."""
     if expression == symbol:
         return sp.S.One
     return _degree_of(expression, symbol) if expression.has(symbol) else sp.S.Zero
@@ -744,7 +747,7 @@ def _dependences(core: sp.Expr, where: str) -> list[int]:
 
 
 def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[sp.Symbol, sp.Expr]]:
-    """Return an expression with symbols for its values and its constants, and what each symbol stands for."""
+    """Return an expression with symbols for its values and constants, and the meaning of each symbol."""
     numbers = outermost(core, NUMBERS, outside=(FieldAt,))
     constants = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
     arguments = {sp.Symbol(f"u{i}", real=True): value for i, value in enumerate(fields_of(core))}

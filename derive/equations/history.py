@@ -116,7 +116,7 @@ def write_out(model: Model) -> History:
 
 
 def _decay_factor(share: sp.Expr, rule: Eq) -> sp.Expr:
-    """Return the decay factor of weights in one step; its powers are taken, so sizes enter only as ratios."""
+    """Return the decay factor of weights in one step; its powers are needed, so sizes may enter only as ratios."""
     if not share.atoms(Sector):
         return share
     with blaming(rule):
@@ -132,7 +132,7 @@ class _Coefficients:
         self.asked: dict[str, int] = {}
 
     def functions(self, name: str, entry: Column, forcing: Column, is_initial: bool) -> dict[Weights, Coefficient]:
-        """Return the coefficient in each weight matrix that the entry reaches: f(t) if initial, f(t, s) otherwise."""
+        """Return the coefficient in each weight matrix that an entry reaches: f(t) if initial, f(t, s) otherwise."""
         reached = _reached(self.matrix, entry, forcing)
         closed = _closed_form(self.matrix, entry, forcing, self.clocks, self.order)
         names = None
@@ -208,12 +208,12 @@ class _Coefficients:
 
 
 def _scaled(power: sp.Expr | None, function: sp.Function) -> Coefficient:
-    """Return a coefficient times its power of the size, which does not change in time."""
+    """Return a coefficient times its power of the size, which is constant in time."""
     return function if power is None or power == 1 else lambda *times: power * function(*times)
 
 
 def _in_delay(form: Coefficient) -> Coefficient:
-    """Return a function of the number of steps since an update as a function of both times."""
+    """Convert a function of the number of steps since an update to a function of both times."""
     return lambda time, past: form(time - 1 - past)
 
 
@@ -229,7 +229,7 @@ def _reached(matrix: Rows, entry: Column, forcing: Column) -> list[bool]:
 def _closed_form(
     matrix: Rows, entry: Column, forcing: Column, clocks: dict[Weights, Clock], order: tuple[Weights, ...]
 ) -> list[Coefficient | None]:
-    """Return entry * a^n for weights that depend on themselves alone with a constant factor a; None for others."""
+    """Return entry * a^n for weights that depend only on themselves with a constant factor a; None for others."""
     forms: list[Coefficient | None] = []
     for i, w in enumerate(order):
         alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))

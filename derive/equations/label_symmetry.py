@@ -1,6 +1,6 @@
 """The permutation symmetry of labels in a training level.
 
-Labels are equivalent if no rule multiplies a vector by data or joins different lists of labels. Then every order
+Labels are equivalent if no rule multiplies a vector by data or combines different lists of labels. Then every order
 parameter with two labels is a delta_cd + b. If moreover every rule is odd in the vectors with labels, the sign of each
 label may be flipped as well, and b = 0.
 """
@@ -51,7 +51,7 @@ def _labelled(node: sp.Basic) -> bool:
 
 
 def _expressions(layout: Layout) -> Iterator[sp.Expr]:
-    """Yield the right-hand sides of all equations, and the coefficients that disorder averages have added."""
+    """Yield the right-hand sides of all equations, and the coefficients added by disorder averages."""
     for f in layout.fields:
         yield from (rule.expression(f.time) for rule in (f.rule, *f.starts))
     yield from (covariance.coefficient for covariance in layout.saddle.covariances)
@@ -72,7 +72,7 @@ def _is_odd(f: SystemField, layout: Layout) -> bool:
 
 
 def _keeps_labels(term: Term, target: Field) -> bool:
-    """Return whether a term is odd under the sign of a label exactly if its target has labels."""
+    """Return whether a term is odd under the sign of a label if and only if its target has labels."""
     same = all(value.field.labelled == target.labelled for value in (term.vector, *(term.pair or ())))
     return same and term.mixing is None and _even((term.coefficient,))
 

@@ -1,4 +1,4 @@
-"""The training level as a forward pass reads it: ordered fields, noises, memories, sources and the clock."""
+"""The training level in the form that a forward pass reads: ordered fields, noises, memories, sources and the clock."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Layout:
 
     @property
     def named(self) -> tuple[Field, ...]:
-        """The fields with two-time functions: all with an equation, and all that are drawn."""
+        """The fields with two-time functions: all fields with an equation, and all drawn vectors."""
         drawn = (s for s in self.system.sources if s.role == "normal")
         return (*(f.field for f in self.fields), *drawn)
 
@@ -83,9 +83,7 @@ class Layout:
         return tuple(m for m in self.saddle.memories if m.target == field)
 
     def covariances(self, field: Field) -> tuple[NoiseKernel, ...]:
-        """Return the covariances of a field's noise with those of fields that have a clock or are
-        computed before it.
-        """
+        """Return the covariances of a field's noise with those of fields that have a clock or are computed earlier."""
         return tuple(
             c
             for c in self.saddle.covariances
@@ -96,10 +94,10 @@ class Layout:
 
 
 def lag_of(value: FieldAt, clock: Clock | None) -> int:
-    """Return how many steps before the current time a value is taken."""
+    """Return the delay of a value relative to the current time, in steps."""
     return 0 if value.time is None else int(sp.expand(clock - value.time))
 
 
 def mean_key(average: Mean, number: int, clock: Clock | None) -> tuple[str, int]:
-    """Return the key of a mean: means at all times before the last update are cut at the number of steps."""
+    """Return the key of a mean; the number of steps truncates means at all times before the last update."""
     return ("M" if weighing(average, clock)[1] is None else "F", number)

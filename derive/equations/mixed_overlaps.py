@@ -1,8 +1,9 @@
 """The closed system for overlaps of spectral and training fields, C[psi, field] and R[psi, noise].
 
 Multiplying L psi = noises + spikes by a training field and averaging gives <noise * field>, which Stein's lemma turns
-into responses. Differentiating with respect to a training noise adds no further unknown. Equal sites, sites that differ
-by traits or by Gaussian diagonal entries, and sampled sites differ only in how a product is averaged.
+into responses. Differentiating with respect to a training noise adds no further unknown. Sites that are equivalent,
+differ by traits or by Gaussian diagonal entries, or are sampled require different averages of products and are
+otherwise treated alike.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Projector(Protocol):
         """Return the coefficients of other unknowns in the equation of one."""
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        """Return what a source along a training field in a probe equation adds to the equation of an unknown."""
+        """Return the contribution of a source along a training field in a probe equation to the equation of an
+        unknown."""
 
 
 class _AlikeSites:
@@ -55,14 +57,14 @@ class _AlikeSites:
         return [(sp.S.One, (letter,)) for letter in self._mean_with(unknown, along)] if unknown.probe == probe else []
 
     def _mean_with(self, unknown: Unknown, vector: Field) -> list[Letter]:
-        """Return the mean of a training field with the field or noise of an unknown; empty where it vanishes."""
+        """Return the mean of a training field times the field or noise of an unknown; empty if it vanishes."""
         if unknown.kind == "C":
             return [Letter.correlation(unknown.field, vector)]
         return [Letter.response(vector, unknown.field).T] if self.equations.responds(vector, unknown.field) else []
 
 
 class _DifferingSites:
-    """Sites differ by traits or Gaussian diagonal entries: each site is solved before it is averaged."""
+    """Sites differ by traits or Gaussian diagonal entries: each site is solved before the average."""
 
     def __init__(self, sites: SpectralSites, sector: Sector):
         self.sites, self.equations = sites, sites.equations
@@ -102,11 +104,11 @@ class _DifferingSites:
         return parts
 
     def _projected_on(self, unknown: Unknown) -> tuple[tuple[sp.Expr, Field | None], ...]:
-        """Return the parts of the field of an overlap; a derivative with respect to a noise is one part."""
+        """Return the parts of the field of an overlap; a derivative with respect to a noise is a single part."""
         return self._parts(unknown.field) if unknown.kind == "C" else ((sp.S.One, None),)
 
     def _mean_with(self, unknown: Unknown, vector: Field) -> Terms:
-        """Return the mean, given the traits, of a training field with the field or noise of an unknown."""
+        """Return the mean, conditional on the traits, of a training field times the field or noise of an unknown."""
         terms: Terms = []
         for f, part in self._parts(vector):
             for g, own in self._projected_on(unknown):
@@ -144,7 +146,7 @@ class _DifferingSites:
 
 
 class _SampledSites:
-    """Diagonal entries are sampled, and so are means of products given these entries."""
+    """Diagonal entries are sampled, and so are means of products conditional on these entries."""
 
     def __init__(self, sites: SpectralSites, sector: Sector):
         self.sites, self.equations = sites, sites.equations
@@ -163,7 +165,7 @@ class _SampledSites:
         return [(factor, (letter,)) for factor, letter in self._weighted_mean(response, unknown, ("C", along))]
 
     def _drives(self, probe: Field) -> list[tuple[sp.Expr, tuple[str, Field], Word, Unknown]]:
-        """Return the driving terms of a probe field's equation as (coefficient, factor, what it multiplies).
+        """Return the driving terms of a probe field's equation as (coefficient, factor, unknown).
 
         The factor is a training field, or the training noise that a noise of the probe is correlated with.
         """
@@ -176,7 +178,7 @@ class _SampledSites:
     ) -> list[tuple[sp.Expr, Letter | Weighed]]:
         """Return the mean over sites of a weight times the field or noise of an unknown times another factor.
 
-        Factors that are independent of both are replaced by derivatives. Empty where the mean vanishes.
+        Factors that are independent of both are replaced by derivatives. Empty if the mean vanishes.
         """
         own, responds = (unknown.kind, unknown.field), self.equations.responds
         if not traits_in(weight):
@@ -216,13 +218,14 @@ class MixedOverlaps:
         return {other: combination for other, terms in parts.items() if (combination := combine(terms))}
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination:
-        """Return what a source along a training field in a probe equation adds to the equation of an unknown."""
+        """Return the contribution of a source along a training field in a probe equation to the equation of an
+        unknown."""
         if unknown.probe.sector != probe.sector:
             return ()
         return combine(self._projectors[probe.sector].driven(unknown, probe, along))
 
     def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
-        """Return the spikes on either side, and what a source along them adds to each equation."""
+        """Return the spikes on either side, and the contribution of a source along them to each equation."""
         sides = []
         for side, probe in self.sides():
             terms = self.sites.equations.terms[probe]
@@ -252,7 +255,8 @@ class MixedOverlaps:
         return neighbours
 
     def reachable(self) -> dict[Unknown, dict[Unknown, Combination]]:
-        """Return the overlaps in the probe equations and all that their own equations need, each with its equation."""
+        """Return the overlaps in the probe equations and, recursively, those in their own equations, each with its
+        equation."""
         return self._reachable
 
     @cached_property
@@ -280,7 +284,7 @@ class MixedOverlaps:
 def _without_zeros(
     rows: dict[Unknown, dict[Unknown, Combination]], neighbours: dict[Field, list[Field]]
 ) -> dict[Unknown, dict[Unknown, Combination]]:
-    """Return the unknowns that the source reaches: a response that no overlap drives, even indirectly, vanishes."""
+    """Return the unknowns that the source reaches; a response that no overlap drives, even indirectly, vanishes."""
     driven = {u for u in rows if u.kind == "C"}
     while True:
         more = {

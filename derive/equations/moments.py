@@ -1,7 +1,7 @@
 """Refuse laws with infinite averages.
 
-A Gaussian field has a density everywhere. So a law that diverges like |x - x0|^-p has no mean square for p >= 1/2, and
-no mean for p >= 1.
+A Gaussian field has a density everywhere. A law that diverges like |x - x0|^-p therefore has no mean square for p >=
+1/2, and no mean for p >= 1.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAR = 5.0
 CELLS = 200
 """Grid cells of that interval."""
 NEAR, NEARER = "1e-8", "1e-12"
-"""Distances from a zero that give the power of a divergence, in units of the value."""
+"""Distances from a zero that determine the power of a divergence, in units of the value."""
 
 
 def check_moments(system: System) -> None:
@@ -52,7 +52,7 @@ def check_moments(system: System) -> None:
 def _fields_with_density(system: System) -> set[Field]:
     """Return the fields with a density on the whole line.
 
-    They are normals, random matrices applied to a vector, and sums with one of these at the same time.
+    They are normals, random matrices applied to a vector, and sums that contain one of these at the same time.
     """
     fields = {source for source in system.sources if source.role == "normal"}
     fields |= {f.field for f in system.fields if f.product is not None}
@@ -87,7 +87,7 @@ def _denominators(law: sp.Expr) -> Iterator[sp.Expr]:
 
 
 def _diverges(law: sp.Expr, base: sp.Expr, value: FieldAt, everywhere: set[Field], power: float) -> bool:
-    """Return whether the law diverges with at least this power at a zero of the base, whatever the other values are."""
+    """Return whether the law diverges with at least this power at a zero of the base, for any values of the others."""
     affine = base.is_polynomial(value) and sp.degree(base, value) == 1
     others = base.atoms(FieldAt, *NUMBERS)
     if not affine and not all(isinstance(other, FieldAt) and other.field in everywhere for other in others):

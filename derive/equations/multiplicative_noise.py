@@ -1,8 +1,8 @@
 """Multiplicative noise: laws that are linear in fields, with coefficients drawn afresh at each step.
 
-A mask s(t) that selects a mini-batch is an example: s(t) e(t) = <s> e(t) + (s(t) - <s>) e(t). As s(t) is independent of
-e(t), the last term is uncorrelated with the past and with itself at other times. For second moments it is white noise
-with covariance Var(s) C[e, e](t, t).
+A mask s(t) that selects a mini-batch is an example: s(t) e(t) = <s> e(t) + (s(t) - <s>) e(t). Because s(t) is
+independent of e(t), the last term is uncorrelated with the past and with itself at other times. For second moments it
+is white noise with covariance Var(s) C[e, e](t, t).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from derive.records.saddle import TimeOrder
 
 @dataclass(frozen=True)
 class NoisyTerm:
-    """coefficient * product of noises * value; without a value it is additive noise."""
+    """coefficient * product of noises * value; additive noise if there is no value."""
 
     coefficient: sp.Expr
     noises: tuple[FieldAt, ...]
@@ -56,7 +56,7 @@ def noisy_terms(law: sp.Expr, fields: Collection[Field], noises: Collection[Fiel
 
 
 def covariance_of(first: NoisyTerm, second: NoisyTerm) -> sp.Expr:
-    """Return the covariance of the random coefficients of two terms, with noises taken at the same time."""
+    """Return the covariance of the random coefficients of two terms with noises at the same time."""
     mine, others = ({noise.field for noise in term.noises} for term in (first, second))
     factors = [first.coefficient, second.coefficient]
     for noise in sorted(mine | others, key=str):
@@ -72,7 +72,7 @@ def shortest_delay(order: TimeOrder, field: Field, noise: Field) -> int | None:
 
 
 def drawn_before(order: TimeOrder, term: NoisyTerm, lag: Callable[[FieldAt], int]) -> FieldAt | None:
-    """Return the first noise of a term that its value may depend on; None if it is independent of all of them."""
+    """Return the first noise of a term on which its value may depend; None if it is independent of all of them."""
     if term.value is None:
         return None
     for noise in term.noises:

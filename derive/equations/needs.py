@@ -18,8 +18,8 @@ class Needs:
     """Order parameters in A(z) and in the bulk equations.
 
     `letters` are correlations and responses over training times. `means` are averages that multiply updates. `sites`
-    are sectors whose diagonal entries have a sampled law, or are functions of traits. `tables` are averages given these
-    entries.
+    are sectors whose diagonal entries have a sampled law, or are functions of traits. `tables` are averages conditional
+    on these entries.
     """
 
     letters: tuple[Letter, ...] = ()
@@ -32,7 +32,7 @@ NOTHING = Needs()
 
 
 def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
-    """Return the order parameters of several probed matrices, each once."""
+    """Return the union of the order parameters that several probed matrices need."""
     blocks = tuple(matrices)
     letters = {order for matrix in blocks for letter in _letters(matrix) for order in letter.order_parameters}
     tables = {table for matrix in blocks for letter in _letters(matrix) for table in letter.tables}
@@ -76,5 +76,5 @@ def _combinations(blocks: BlockMatrix) -> list[Combination]:
 
 
 def squares_of(aligned: Aligned) -> Letter:
-    """Return the correlation whose diagonal holds the mean squares of a direction."""
+    """Return the correlation whose diagonal contains the mean squares of a direction."""
     return Letter.correlation(aligned.direction.field, aligned.direction.field)

@@ -1,8 +1,8 @@
 """Equation numbers, shown in derivation.md and cited by generated code.
 
 The training level has E1, E2, ... A probed matrix has A1, A2, ... for the rows of A(z), B1, B2, ... for the bulk
-equations, S1, S2, ... for the scalar maps and G1 for the curve of the resolvent. Its label, if it has one, follows a
-point.
+equations, S1, S2, ... for the scalar maps and G1 for the curve of the resolvent. The label of the matrix, if it has
+one, follows a point.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Numbering:
 
     @staticmethod
     def of(system: System, covariances: Iterable[NoiseKernel]) -> Numbering:
-        """Number the training level in the order of its declaration, noise covariances last."""
+        """Number the training level in the order of its declaration, with noise covariances last."""
         starts: dict[tuple[Field, int], str] = {}
         laws: dict[Field, str] = {}
         pairs: dict[tuple[Field, Field], str] = {}

@@ -41,11 +41,11 @@ WIDEST = 8
 GRID = 800
 """Grid cells of that interval."""
 HALVED = 60
-"""Bisection steps in a cell: as many as double precision resolves."""
+"""Bisection steps in a cell, enough for double precision."""
 
 
 def with_diagonal_traits(model: Model) -> Model:
-    """Return the model in which vectors that are drawn for diagonals of probed matrices alone are traits.
+    """Return the model with drawn vectors that appear only on diagonals of probed matrices replaced by traits.
 
     An average over a trait is a sum over its values, or an integral with its density. As a function of normals a law
     with jumps would need many quadrature nodes.
@@ -82,7 +82,7 @@ def with_entries(matrix: MatrixExpression, change: Callable[[sp.Expr], sp.Expr])
 
 
 def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
-    """Return a matrix in which training fields on diagonals are constants of their sites, as traits are."""
+    """Return a matrix with training fields on diagonals as constants of their sites, like traits."""
 
     def at_sites(entries: sp.Expr) -> sp.Expr:
         return entries.xreplace({value: SiteValue(value)() for value in values(entries) if not is_trait(value)})
@@ -107,7 +107,7 @@ def check_diagonals(matrix: MatrixExpression, rules: FieldRules) -> None:
 
 
 def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, rules: FieldRules) -> None:
-    """Refuse unbounded diagonal entries. `written` are the entries in terms of the fields that they are made of."""
+    """Refuse unbounded diagonal entries. `written` are the entries in terms of the underlying fields."""
     if written.has(sp.zoo, sp.nan):
         raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
     for value in (value for value in values(written) if is_trait(value) or _has_full_support(value, rules)):
@@ -127,9 +127,9 @@ def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, rules: FieldR
 
 
 def _written_out(entries: sp.Expr, rules: FieldRules) -> sp.Expr:
-    """Return diagonal entries in terms of the fields that they are elementwise functions of, at the same time.
+    """Return diagonal entries with elementwise fields expanded into the fields at the same time on which they depend.
 
-    This shows that a square is not negative, and that a constant field is a number.
+    This shows that a square is non-negative, and that a constant field is a number.
     """
     laws: dict[FieldAt, sp.Expr] = {}
     for value in values(entries):
@@ -152,7 +152,8 @@ def _written_out(entries: sp.Expr, rules: FieldRules) -> sp.Expr:
 
 
 def _has_full_support(value: FieldAt, rules: FieldRules) -> bool:
-    """Return whether the law of a field is supported on the whole line, because it is a sum with a Gaussian part."""
+    """Return whether the law of a field is supported on the whole line because the field has an additive Gaussian
+    part."""
     whole = rules.rules.get(value.field)
     if whole is None:
         return bool(value.field.role == "normal")
@@ -171,7 +172,7 @@ def _check_between(name: str, matrix: MatrixExpression, rules: FieldRules) -> No
 
 
 def _check_time(value: FieldAt, where: str) -> None:
-    """Refuse a training field on a diagonal with a clock, unless it is at the first or one of the last two times."""
+    """Refuse a training field on a diagonal that has a clock, except at the first and the last two times."""
     time, clock = value.time, value.field.clock
     if time is None:
         return
@@ -184,7 +185,8 @@ def _check_time(value: FieldAt, where: str) -> None:
 
 
 def _law(value: FieldAt) -> sp.Tuple:
-    """Return the law of a trait: its density and the ends of its support, or its values. For other fields, the ends."""
+    """Return the law of a trait: its density and the ends of its support, or its values. For other fields, only the
+    ends."""
     if is_trait(value):
         law: sp.Tuple = value.field.law
         return law
@@ -204,7 +206,7 @@ def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
 def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
     """Return a pole of diagonal entries inside the support of a value; None if there is none.
 
-    Parameters are at their defaults, and other values at one.
+    Parameters have their default values, and other values are one.
     """
     law = _law(value)
     if len(law) < 3:
@@ -237,9 +239,9 @@ def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
 
 
 def _grows(entries: sp.Expr, value: FieldAt, sign: int) -> bool:
-    """Return whether diagonal entries are unbounded in a value, judged by their size far away.
+    """Return whether diagonal entries are unbounded as functions of a value, judged by their size far away.
 
-    Parameters are at their defaults, and other values at one.
+    Parameters have their default values, and other values are one.
     """
     x = sp.Dummy("x", real=True)
     function = entries.xreplace({other: x if other == value else sp.S.One for other in values(entries)})
@@ -285,12 +287,13 @@ class Probing:
     def spectral_fields(
         self, label: str, matrix: MatrixExpression, between: tuple[tuple[str, MatrixExpression], ...] = ()
     ) -> SpectralFields:
-        """Return the fields of one probed matrix, and remove them from the rules; additions to the training level stay.
+        """Return the fields of one probed matrix and remove them from the rules; additions to the training level are
+        kept.
 
         The next probed matrix may use their names again.
 
         Args:
-            between: named matrices A, which get fields A psi0 in addition.
+            between: named matrices A, for which fields A psi0 are added.
         """
         check_diagonals(matrix, self.made)
         for name, other in between:
@@ -315,7 +318,7 @@ class Probing:
         return SpectralFields(label, fields, self._middle(matrix, root), images)
 
     def _check_sizes(self, matrix: MatrixExpression, wanted: sp.Expr) -> None:
-        """Raise SizeError for the first term whose norm scales with another power of the size than `wanted`."""
+        """Raise SizeError for the first term whose norm does not scale with the power `wanted` of the size."""
         for scale, part in matrix.as_sum:
             for factor in part.as_product:
                 if factor.as_sum[0][1] != factor:
@@ -343,7 +346,7 @@ class Probing:
     def _measured(self, matrix: MatrixExpression) -> MatrixExpression:
         """Return the matrix with means that multiply random matrices as parameters of known value.
 
-        The bulk equations then keep their form: equations in responses with numerical coefficients.
+        The bulk equations then keep their form, as equations in responses with numerical coefficients.
         """
         return matrix.rebuilt(self._measured, lambda scale, part: scale if part.low_rank else self._number(scale))
 
@@ -364,7 +367,8 @@ class Probing:
 
     @ByKind
     def _applied(self, matrix: MatrixExpression, field: Field) -> sp.Expr:
-        """Return matrix @ field. Every inner product gets a spectral field of order one, shared wherever it occurs."""
+        """Return matrix @ field. Every inner product becomes a spectral field of order one, shared by all its
+        occurrences."""
         head, *others = matrix.as_product
         scale = sp.S.One
         for factor in reversed(others):
@@ -420,7 +424,8 @@ class Probing:
             )
 
     def _letters(self, matrix: MatrixAtom) -> dict[Letters, sp.Expr]:
-        """Return weights as initial matrices and outer products with coefficients; a random matrix as itself."""
+        """Return weights as initial matrices and outer products with coefficients; a random matrix is returned
+        unchanged."""
         symbol, transposed = matrix.symbol, matrix.transposed
         if symbol.weights is None:
             return {((symbol, transposed),): sp.S.One}

@@ -90,7 +90,7 @@ class Rules:
 
     @_multiple.on(sp.Sum)
     def _past_terms(self, node: sp.Sum, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """Return a sum over earlier times as terms; values at the time of the target itself are separate factors."""
+        """Return a sum over earlier times as terms; values at the time of the target become separate factors."""
         ((index, low, high),) = node.limits
         if index != PAST or low != 0:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
@@ -131,7 +131,7 @@ class Rules:
         return tuple(terms)
 
     def _overlapping(self, scale: sp.Expr, both: Mean, vector: FieldAt, until: sp.Expr, where: str) -> list[Term]:
-        """Return the terms of sum_s vector(s) * mean(a(s) b(t)), as a history of outer products gives."""
+        """Return the terms of sum_s vector(s) * mean(a(s) b(t)), the form of a history of outer products."""
         terms = []
         for part in sp.Add.make_args(apart(sp.expand, both.expression)):
             factor, ones = _split(part)
@@ -271,7 +271,7 @@ class Rules:
         return sp.Add(*(PastSum(part, *expression.limits) for part in sp.Add.make_args(body)))
 
     def _product(self, node: Apply, scale: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
-        """Return scale * W @ vector as a multiple of the field that stands for the product."""
+        """Return scale * W @ vector as a multiple of the field that represents the product."""
         drawn = Moment.of(node.matrix.time, where) if isinstance(node.matrix, DisorderAt) else None
         matrix = node.matrix if drawn is None else node.matrix.disorder
         factor, value = self._value(node.vector, clock, where, drawn)
@@ -338,7 +338,7 @@ class Rules:
     def named(
         self, expression: sp.Expr, moment: Moment | None, home: Clock | None, where: str, hint: str | None = None
     ) -> FieldAt:
-        """Return a value of the field whose value at the moment is the expression; an equal field is used again."""
+        """Return a value of the field that equals the expression at this time; an existing equal field is reused."""
         dated = (moment, home) if moment is not None and home is not None else None
         canonical = expression if dated is None else in_clock(expression, *dated)
         sector, axes = sector_of(expression, where), axes_of(expression, where)
@@ -375,7 +375,8 @@ def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
 
 
 def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
-    """Return the mean, in a coefficient of a sum over s, of values at s and at another time; None if there is none."""
+    """Return the mean, in a coefficient of a sum over s, of values at s and at another time; None if it does not
+    occur."""
     means: list[Mean] = sorted(factor.atoms(Mean), key=sp.default_sort_key)
     mixed = [m for m in means if m.has(PAST) and m.atoms(Clock)]
     if not mixed:
@@ -473,7 +474,7 @@ def _parts_to_lower(expression: sp.Expr) -> set[sp.Expr]:
 
 @ByKind
 def _is_nonlinear(expression: sp.Expr) -> bool:
-    """Return whether an expression holds a power or a function of vectors; such laws are never expanded."""
+    """Return whether an expression contains a power or a function of vectors; such laws are never expanded."""
     return _has_vector(expression)
 
 
@@ -489,7 +490,7 @@ def _(expression: sp.Expr) -> bool:
 
 @ByKind
 def _has_vector(expression: sp.Basic) -> bool:
-    """Return whether an expression holds fields. Traits do not count: linearity is meant conditionally on them."""
+    """Return whether an expression contains fields. Traits do not count, because linearity is conditional on them."""
     return any(map(_has_vector, expression.args))
 
 

@@ -134,8 +134,8 @@ class SpectralEquations:
     def is_sampled(self, sector: Sector, everywhere: bool, projecting: bool) -> bool:
         """Return whether the diagonal entries of a sector are sampled.
 
-        They are if `everywhere` and they depend on a training field, or if the law of such a field, or of a field that
-        is projected on there, has no closed form.
+        They are if `everywhere` is set and they depend on a training field, or if the law of such a field, or of a
+        projected field there, has no closed form.
         """
         fields, system = self.diagonal_fields(sector), self.saddle.system
         if not any(map(traits_in, self.coefficients(sector))):
@@ -163,7 +163,8 @@ class SpectralEquations:
 
     @cached_property
     def projected_fields(self) -> dict[Sector, list[Field]]:
-        """Return, by sector, the training fields that are projected on: in spikes, overlaps and declared directions."""
+        """Return, by sector, the training fields on which the equations are projected: in spikes, overlaps and declared
+        directions."""
         spikes = [(probe.sector, spike) for probe in self.terms for spike in self.spikes(probe)]
         projected = {
             sector: dict.fromkeys(s.vector for where, s in spikes if where == sector) for sector in self.sectors
@@ -181,9 +182,9 @@ class SpectralEquations:
         return {sector: list(fields) for sector, fields in projected.items()}
 
     def _noise_overlaps(self, sector: Sector, field: Field) -> Iterator[tuple[Sector, Field]]:
-        """Yield the overlaps that noises add to the equation of an overlap with a field.
+        """Yield the overlaps that noises contribute to the equation of an overlap with a field.
 
-        By Stein's lemma these are the overlaps whose training noises the field, or one on the diagonal, responds to.
+        By Stein's lemma these are the overlaps to whose training noises the field, or one on the diagonal, responds.
         """
         responding = [field, *(entry.value.field for entry in self.diagonal_fields(sector))]
         for probe in self.terms:

@@ -1,7 +1,7 @@
 """The spectral fields of one site: L psi = noises + spikes after the Laplace transform, and the bulk equations.
 
-If L depends on traits, sites differ. Their equations are then solved given the traits, psi = L^-1 (noises + spikes),
-before they are averaged: averages of the site's response take the place of L between unknowns.
+If L depends on traits, sites differ. Their equations are then solved conditional on the traits, psi = L^-1 (noises +
+spikes), before they are averaged: averages of the site's response replace L between unknowns.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Propagator = dict[tuple[int, int], sp.Expr]
 class SpectralSites:
     """Propagator, responses and bulk equations of the spectral fields.
 
-    `images` are fields besides that of the resolvent whose responses to its source are needed; they are not projected
-    on training fields. `sampled` and `normal` are the diagonal entries by sector. `differing` are the sectors in which
-    L depends on the site.
+    `images` are additional fields whose responses to the source of the resolvent are needed; they are not projected on
+    training fields. `sampled` and `normal` are the diagonal entries by sector. `differing` are the sectors in which L
+    depends on the site.
     """
 
     def __init__(self, saddle: SaddlePoint, order: TimeOrder, sampled: bool, images: tuple[Field, ...] = ()):
@@ -97,7 +97,7 @@ class SpectralSites:
         return [(inverse[row, k], self.probes[j]) for k, j in enumerate(rows) if inverse[row, k] != 0]
 
     def response_to(self, probe: Field, driven: Field) -> sp.Expr:
-        """Return the response of a spectral field of a site to a drive in the equation of another."""
+        """Return the response of a spectral field to a source in the equation of another field of the same site."""
         return sp.Add(*(response for response, other in self.responses_to_drives(probe) if other == driven))
 
     # -- the bulk
@@ -132,7 +132,7 @@ class SpectralSites:
         return tuple(equations)
 
     def driven_by(self, column: Field | None) -> Field:
-        """Return the first probe field whose equation holds a noise, or the source."""
+        """Return the first probe field whose equation contains a noise, or the source."""
         return next(p for p in self.probes if self._drive(p, column) != 0)
 
     def _drive(self, probe: Field, column: Field | None) -> sp.Expr:

@@ -17,9 +17,9 @@ from derive.records.system import LinearRule, ProbeTimes, SystemField, Term
 
 
 def stopping(model: Model, rules: FieldRules, history: History) -> ProbeTimes | None:
-    """Return the times of a probed matrix; None if the number of steps can stand for all of them.
+    """Return the times of a probed matrix; None if the number of steps can represent all of them.
 
-    It cannot if a declared direction may be later than the spikes, or if an update depends on when training ends.
+    It cannot if a declared direction may come after the spikes, or if an update depends on when training ends.
     """
     clock = rules.clock
     if clock is None:
@@ -34,7 +34,7 @@ def stopping(model: Model, rules: FieldRules, history: History) -> ProbeTimes | 
 
 
 def _measures(matrix: MatrixExpression) -> bool:
-    """Return whether the coefficients of a probed matrix hold means, so that it depends on the time of these means."""
+    """Return whether coefficients of a probed matrix contain means, so that it depends on their time."""
     factors = (factor for _, part in matrix.as_sum for factor in part.as_product if factor != matrix)
     return any(sp.sympify(scale).has(Mean) for scale, _ in matrix.as_sum) or any(map(_measures, factors))
 
@@ -47,7 +47,7 @@ def _updates(history: History) -> list[sp.Expr]:
 
 
 def stopped(matrix: MatrixExpression, times: ProbeTimes) -> MatrixExpression:
-    """Return the matrix with its last time as a parameter. Means keep theirs: the training level evaluates them."""
+    """Return the matrix with its last time as a parameter. Means keep their time: the training level evaluates them."""
     if matrix.weights is not None:
         return matrix.mapped(lambda symbol: WeightsAt(symbol.weights, _at_stop(symbol.time, times)))
     return matrix.rebuilt(lambda part: stopped(part, times), lambda scale, _: _at_stop(scale, times))
@@ -60,7 +60,7 @@ def _at_stop(scale: sp.Expr, times: ProbeTimes) -> sp.Expr:
 
 
 def without_later(field: SystemField, times: ProbeTimes) -> SystemField:
-    """Return an equation of a probe without the spikes that are added after the matrix is taken."""
+    """Return an equation of a probe without the spikes that are added after the time of the matrix."""
     if not field.rule.terms:
         return field
     return replace(field, rule=LinearRule(tuple(_term(term, times) for term in field.rule.terms)))

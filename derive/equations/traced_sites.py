@@ -29,7 +29,7 @@ class TracedSites(SpectralSites):
         return (*self.sources.values(), *sorted(self.vanishing(), key=str))
 
     def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
-        """Return the inverse to first order: 1 / (S + y E) = 1/S - y (1/S) E (1/S), where S alone is sparse."""
+        """Return the inverse to first order: 1 / (S + y E) = 1/S - y (1/S) E (1/S), where only S is sparse."""
         matrix = sp.Matrix(rows)
         bare = matrix.xreplace({symbol: sp.S.Zero for symbol in self.small})
         inverse = site_responses(bare.tolist())
@@ -42,7 +42,7 @@ class TracedSites(SpectralSites):
         return whole
 
     def averaged(self, expression: sp.Expr) -> sp.Expr:
-        """Return the average with first-order symbols in front of it."""
+        """Return the average with first-order symbols moved in front of it."""
         expression = sp.sympify(expression)
         here = [symbol for symbol in self.small if expression.has(symbol)]
         none = {symbol: sp.S.Zero for symbol in here}
@@ -78,7 +78,8 @@ class TracedSites(SpectralSites):
             there = vanishing
 
     def unreached(self) -> list[sp.Symbol]:
-        """Return the responses that vanish for every epsilon, as for a matrix of low rank, and so have no equation."""
+        """Return the responses that vanish for every epsilon, as for a matrix of low rank, and therefore have no
+        equation."""
         table = self.propagator()
         needed = [*self.responses, *((image, None) for image in self.images)]
         return [

@@ -1,4 +1,4 @@
-"""Sentences about auxiliary fields, in terms of declared expressions."""
+"""Messages about auxiliary fields, in terms of declared expressions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _TIME = r"(?:\((?P<time>[^()]*)\))?"
 
 
 def as_declared(model: Model, fields: Iterable[SystemField]) -> Callable[[str], str]:
-    """Return a function that replaces auxiliary fields in a sentence by the declared expressions that they stand for.
+    """Return a function that replaces auxiliary fields in a sentence by the declared expressions they represent.
 
-    Spectral fields stand for no declared expression and keep their names.
+    Spectral fields represent no declared expression and keep their names.
     """
     declared = declared_names(model)
     auxiliary = {f.field.name: f for f in fields if f.field.name not in declared and not f.derivative}
@@ -41,7 +41,7 @@ def as_declared(model: Model, fields: Iterable[SystemField]) -> Callable[[str], 
 
 
 def _parsed(time: str, f: SystemField) -> sp.Expr:
-    """Return a time as it is written in a sentence."""
+    """Return a time parsed from a sentence."""
     symbols = {x.name: x for x in (f.field.clock, *f.field.clock.steps.free_symbols, PAST)}
     try:
         return sp.parse_expr(time, local_dict=symbols)

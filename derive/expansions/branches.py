@@ -72,7 +72,7 @@ class Branches:
 
     @cached_property
     def power(self) -> int:
-        """The power as which the root diverges at a point, or 0: root / SMALL**power is followed."""
+        """power: The exponent with which the root diverges at a point, or 0: root / SMALL**power is followed."""
         point = next(iter(self.selection.region.points(1)), None)
         root = None if self.case.limit is None or point is None else self._root_of(self.unscaled, point, 0)
         if root is None:
@@ -84,7 +84,7 @@ class Branches:
 
     @cached_property
     def factors(self) -> list[sp.Expr]:
-        """The polynomials of which the followed root is a root."""
+        """factors: The polynomials that the followed root satisfies."""
         if not self.power:
             return self.unscaled
         scaled = self.unknown * SMALL**self.power
@@ -142,7 +142,7 @@ class Branches:
     def continues_to(self, point: Point, order: sp.Rational) -> bool:
         """Return whether coefficients through an order are continuous at a point on a wall between cells.
 
-        They are where the branch tends to a simple root; the leading one also where roots meet.
+        They are if the branch tends to a simple root; the leading one is also continuous where roots meet.
         """
         if any(sp.expand(f.subs(point)) == 0 for f in (*self.factors, *self.limits, *self.degenerate)):
             return False

@@ -21,7 +21,7 @@ from derive.records.probe import Bulk
 
 @dataclass(frozen=True)
 class Case:
-    """The problem that is expanded. Without a limit the quantity is exact, a series of one term."""
+    """The problem of an expansion. Without a limit the quantity is exact, a series of one term."""
 
     probed: DerivedProbe
     limit: ParameterLimit | None
@@ -97,7 +97,7 @@ class Case:
 
     @property
     def advice(self) -> str:
-        """What to try if an elimination is too large."""
+        """A suggestion for the case in which an elimination is too large."""
         names = ", ".join(p.name for p in self.probed.training.model.parameters if p not in self.substitution)
         return f"fix more parameters with --at ({names} open)" if names else "solve for numbers with `derive solve`"
 

@@ -2,8 +2,8 @@
 
 A numerical rate selects the instability and the root; the equations are exact. At w = 1 or -1 on the unit circle the
 responses obey polynomial equations. Their discriminant vanishes at a fold; at a pole their resultant with its
-denominator does. Covariances of fresh data diverge where det(1 - M) = 0, where M sums products of impulse responses
-over all times and is rational in the parameters.
+denominator does. Covariances of fresh data diverge where det(1 - M) = 0; M sums products of impulse responses over all
+times and is rational in the parameters.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def closed_form(
         kind: the instability that the numerics found.
         angle: its angle on the unit circle.
 
-    Nonzero parameters stay symbols where the elimination is small enough, and are numbers otherwise.
+    Nonzero parameters remain symbols if the elimination is small enough, and are numbers otherwise.
     """
     symbols = {p.name: p for p in sorted(parameters_of(recursion), key=lambda p: p.name)}
     if (

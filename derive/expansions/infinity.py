@@ -1,8 +1,8 @@
 """The bulk responses as exact power series in 1/z, which identify the physical branch at infinity.
 
-Each equation of the bulk contains an unknown of its own with coefficient 1 or z, and at z = infinity it needs only
-unknowns earlier in the chain of products. The coefficients follow one by one without division, so they are polynomials
-in the coefficients of the equations. The moments of the spectrum are among them.
+Each equation of the bulk contains an unknown of its own with coefficient 1 or z; at z = infinity it needs only unknowns
+earlier in the chain of products. The coefficients follow one by one without division, so they are polynomials in the
+coefficients of the equations. The moments of the spectrum are among them.
 """
 
 from __future__ import annotations

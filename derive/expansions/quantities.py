@@ -35,7 +35,7 @@ class NoOutlier(DeriveError):
 
 @dataclass(frozen=True)
 class QuantitySeries:
-    """A series with its domain of validity; for a threshold also its parameter and the edge that the outlier leaves.
+    """A series with its domain of validity and, for a threshold, its parameter and the edge that the outlier leaves.
 
     Attributes:
         points: values of the open parameters in the cells where it holds.
@@ -55,7 +55,7 @@ class QuantitySeries:
 
 @dataclass(frozen=True)
 class Quantity:
-    """The series of all cells, that at the defaults first, and the branches that they expand."""
+    """The series of all cells, beginning with that at the defaults, and the branches that they expand."""
 
     series: list[QuantitySeries]
     branches: Branches
@@ -175,7 +175,7 @@ def _distance(point: Point) -> float:
 
 
 def cell_of(series: QuantitySeries) -> str:
-    """Return where a series holds: "for" inequalities that distinguish its cells, or "around" a point."""
+    """Return the domain of a series: "for" inequalities that distinguish its cells, or "around" a point."""
     left, inequalities = list(series.elsewhere), list[str]()
     for wall in sorted(series.walls, key=lambda w: (len(w.free_symbols), sp.count_ops(w), str(w))):
         signs = {_sign(wall, point) for point in series.points}

@@ -2,7 +2,7 @@
 
 The Newton polygon gives the first term, a root of its characteristic polynomial selects the branch, and once that root
 is simple Hensel lifting gives every further coefficient. A numerical value of the branch at small e selects the root;
-no number enters a result.
+no numerical value enters a result.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class CaseSpikes:
     # thresholds
 
     def strength(self, wanted: str | None) -> Parameter:
-        """Return the parameter of the threshold: the named one, or the only one of the eigenvalues."""
+        """Return the parameter of the threshold: the named one, or the only one on which the eigenvalues depend."""
         case = self.case
         open_ones = [
             p for p in case.probed.training.model.parameters if p not in case.substitution and not p.domain.whole
@@ -197,7 +197,7 @@ class Crossing:
 class Thresholds:
     """All thresholds of a parameter, first that at which the outermost outlier leaves the upper edge.
 
-    `walls` hold the parameter; `beside` are walls of the other parameters alone.
+    `walls` contain the parameter; `beside` are walls of the other parameters alone.
     """
 
     case: Case

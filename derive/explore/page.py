@@ -36,6 +36,7 @@ from derive.explore.points import (
     Shown,
     Wish,
     density_of,
+    eigenvalue_of,
     histogram_of,
     observables_of,
     outliers_of,
@@ -234,6 +235,7 @@ class Page:
         self.status.text = f"{words} ({shown.seconds:.2f} s)"
         self.numbers.text = "" if diverged else _numbers(shown)
         self.pictures.show(shown, label)
+        self.pictures.name_eigenvalues(eigenvalue_of(self.explorer.theory(tuple(self.choices.items())).model, label))
 
 
 def _warning(sentence: str) -> str:
@@ -289,7 +291,7 @@ class Pictures:
         self.edges = ColumnDataSource({"t": [], "low": [], "high": []})
         self.theory = ColumnDataSource({"xs": [], "ys": [], "name": [], "colour": []})
         self.drawn = ColumnDataSource({"t": [], "y": [], "colour": []})
-        spectrum = _figure("spectrum", "bulk and outliers", "eigenvalue of the probed matrix", "density")
+        spectrum = _figure("spectrum", "bulk and outliers", "eigenvalue", "density")
         spectrum.quad(
             top="top", bottom=0, left="left", right="right", source=self.bars, color=GREY, legend_label="simulation"
         )
@@ -300,7 +302,7 @@ class Pictures:
             "x", "top", source=self.outliers, color=ORANGE, size=9, marker="triangle", legend_label="outliers"
         )
         spectrum.add_tools(HoverTool(renderers=[marks], tooltips=[("outlier", "@x{0.00000}")]))
-        path = _figure("way", "outliers over time", "time", "eigenvalue of the probed matrix")
+        path = _figure("way", "outliers over time", "time", "eigenvalue")
         band = {"color": BLUE, "alpha": 0.2, "legend_label": "bulk"}
         path.vbar(x="t", width=1.0, bottom="low", top="high", source=self.edges, **band)
         path.scatter("t", "x", source=self.path, color=ORANGE, size=5, legend_label="outliers")
@@ -315,6 +317,10 @@ class Pictures:
             )
         self.simulated = spectrum.legend[0].items[0]
         self.figures = [spectrum, path, series]
+
+    def name_eigenvalues(self, name: str) -> None:
+        spectrum, path, _ = self.figures
+        spectrum.xaxis.axis_label = path.yaxis.axis_label = name
 
     def show(self, shown: Shown, label: str | None) -> None:
         density, bars, outliers = density_of(shown, label), histogram_of(shown, label), outliers_of(shown, label)

@@ -12,6 +12,8 @@ import numpy as np
 
 from derive.api import Theory, load
 from derive.errors import DeriveError
+from derive.language.model import Model
+from derive.printing.documents import text
 from derive.results import Simulation, Solution
 from derive.results.frames import columns_of
 
@@ -30,7 +32,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Shown:
-    """The results at a point, or the sentence that says why there are none."""
+    """The results at a point, or the message that explains why there are none."""
 
     solution: Solution | None
     simulation: Simulation | None
@@ -52,7 +54,7 @@ class Explorer:
         return self._theories[choices]
 
     def shown(self, wish: Wish) -> Shown:
-        """Solve, and simulate if a size is given; an error becomes a sentence."""
+        """Solve, and simulate if a size is given; an error becomes a message."""
         began = time.perf_counter()
         solution = simulation = None
         try:
@@ -85,6 +87,12 @@ class Explorer:
             lines += [f"sim = m.simulate({', '.join([*values, f'size={wish.size}', f'seeds={SEEDS}'])})"]
             lines += ["print(derive.compare(s, sim))"]
         return "\n".join([*lines, "s.plot()"])
+
+
+def eigenvalue_of(model: Model, label: str | None) -> str:
+    """Return the label of an axis of eigenvalues of a probed matrix, the first one if None."""
+    probes = dict(model.probes)
+    return f"eigenvalue of {text(probes[label or next(iter(probes))].matrix)}" if probes else "eigenvalue"
 
 
 def density_of(shown: Shown, label: str | None) -> dict[str, list[float]]:

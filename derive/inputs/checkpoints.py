@@ -111,13 +111,13 @@ def _entries(path: Path, reader: Callable[[Path], tuple[Entry, ...]] | None) -> 
     except OSError as error:
         raise CheckpointError(f"cannot read {path} ({error.strerror or error}); check the file") from None
     except MemoryError:
-        raise CheckpointError(f"{path} does not fit into memory; save fewer arrays to a file") from None
+        raise CheckpointError(f"{path} does not fit into memory; save fewer arrays per file") from None
     except Exception as error:  # noqa: BLE001 - what decompressors and parsers raise on foreign bytes has no common kind
         raise CheckpointError(f"{path} is damaged or of another format ({_first_line(error)}); save it again") from None
     if not entries:
-        raise CheckpointError(f"{path} holds no arrays; save the weights as named arrays")
+        raise CheckpointError(f"{path} contains no arrays; save the weights as named arrays")
     if len(entries) > ARCHIVE_COUNT.most:
-        raise CheckpointError(f"{path} holds {len(entries)} arrays, and at most {ARCHIVE_COUNT} are read")
+        raise CheckpointError(f"{path} contains {len(entries)} arrays, but at most {ARCHIVE_COUNT} are allowed")
     refuse_same_names(str(path), entries)
     return entries
 
@@ -126,7 +126,7 @@ def refuse_same_names(source: str, entries: tuple[Entry, ...]) -> None:
     """Raise if two arrays of a file or model have the same name."""
     twice = [name for name, count in Counter(entry.name for entry in entries).items() if count > 1]
     if twice:
-        raise CheckpointError(f"{source} holds {twice[0]} twice; give each array a name of its own")
+        raise CheckpointError(f"{source} contains {twice[0]} twice; give each array a unique name")
 
 
 def load(source: str, entry: Entry) -> np.ndarray:
@@ -150,7 +150,7 @@ def load(source: str, entry: Entry) -> np.ndarray:
 def _too_large(size: int, stored: int) -> str | None:
     """Return why an array of `size` bytes, `stored` of them in the file, is refused; None if it is not."""
     if size > ARRAY_SIZE.most:
-        return f"has {size} bytes, and at most {ARRAY_SIZE} are read"
+        return f"has {size} bytes, but at most {ARRAY_SIZE} are allowed"
     if size > max(ARRAY_FREE_SIZE.most, ARRAY_EXPANSION.most * stored):
         return f"{stored} bytes would expand to {size}, more than {ARRAY_EXPANSION}; save it with numpy.savez"
     return None
@@ -181,7 +181,9 @@ def _check_directory(path: Path, file: BinaryIO, size: int) -> None:
     if length == NOT_HERE and 0 <= longer <= place - 48:
         (length,) = struct.unpack_from("<Q", end, longer + 40)
     if length > ARCHIVE_HEADER.most:
-        raise CheckpointError(f"{path} has a list of arrays of {length} bytes, and at most {ARCHIVE_HEADER} are read")
+        raise CheckpointError(
+            f"{path} has a list of arrays of {length} bytes, but at most {ARCHIVE_HEADER} are allowed"
+        )
     file.seek(0)
 
 
@@ -198,7 +200,7 @@ def _npz_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) ->
     if dtype.hasobject:
         return Entry(name, shape, "object", _nothing, unusable="pickled Python objects, which are never loaded")
     if math.prod(shape) * dtype.itemsize != member.file_size - offset:
-        reason = f"says {_times(shape)} numbers of type {kind}, but {member.file_size - offset} bytes are there"
+        reason = f"declares {_times(shape)} numbers of type {kind}, but contains {member.file_size - offset} bytes"
         return Entry(name, shape, kind, _nothing, broken=f"truncated or damaged: {reason}")
     if (too_large := _too_large(member.file_size, member.compress_size)) is not None:
         return Entry(name, shape, kind, _nothing, broken=too_large)
@@ -233,7 +235,9 @@ def _unusable(dtype: np.dtype) -> str | None:
         return None
     if dtype.kind == "V" and dtype.names is None and dtype.itemsize == 2:
         return "two-byte records; a bfloat16 array must be saved as float32, or as safetensors"
-    return {"b": "true or false, no weights", "c": "complex numbers"}.get(dtype.kind, f"type {dtype} holds no weights")
+    return {"b": "Boolean values, not weights", "c": "complex numbers"}.get(
+        dtype.kind, f"type {dtype} is not a weight type"
+    )
 
 
 # safetensors
@@ -256,13 +260,13 @@ def _read_safetensors(path: Path) -> tuple[Entry, ...]:
     header.pop("__metadata__", None)
     entries = {printable(name): entry for name, entry in header.items()}
     if len(entries) < len(header):
-        raise CheckpointError(f"{path} holds names that look alike; save each array under a name of its own")
+        raise CheckpointError(f"{path} contains names that look alike; save each array under a unique name")
     tensors, broken = dict[str, _Tensor](), dict[str, str]()
     for name, entry in entries.items():
         try:
             tensors[name] = _described(name, entry)
         except ValueError as error:
-            broken[name] = f"the header describes it wrongly: {error}"
+            broken[name] = f"the header is wrong: {error}"
     broken |= _misplaced(tensors.values(), size - start)
     if not broken:
         _check_filled(path, tensors.values(), size - start)
@@ -281,12 +285,12 @@ def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[s
     length = int.from_bytes(stream.read(8), "little")
     if length > ARCHIVE_HEADER.most:
         raise CheckpointError(
-            f"{path} says its header has {length} bytes, and safetensors allows {ARCHIVE_HEADER.most}; this is "
+            f"{path} declares a header of {length} bytes, but safetensors allows {ARCHIVE_HEADER.most}; this is "
             "not a safetensors file, or it is damaged"
         )
     if length > size - 8:
         raise CheckpointError(
-            f"{path} is truncated: its header should have {length} bytes, and {size - 8} are there; save it again"
+            f"{path} is truncated: its header should have {length} bytes, but {size - 8} are present; save it again"
         )
     raw = stream.read(length)
     try:
@@ -294,21 +298,19 @@ def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[s
             raise ValueError("it does not begin with a brace")
         header: dict[str, Any] = parsed_json(raw)
     except ValueError as error:
-        raise CheckpointError(
-            f"{path} has a header that is not as safetensors has it ({error}); save it again"
-        ) from None
+        raise CheckpointError(f"{path} has an invalid safetensors header ({error}); save it again") from None
     return header, 8 + length
 
 
 def _described(name: str, entry: Any) -> _Tensor:
-    """Return the description of one tensor; raise ValueError where the header is wrong."""
+    """Return the description of one tensor, or what is wrong with it."""
     if not fits(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise ValueError("dtype, shape and data_offsets are needed")
     kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not _whole(shape) or not _whole(offsets) or len(offsets) != 2 or len(shape) > 64:
         raise ValueError("shape and data_offsets are lists of whole numbers")
     if not fits(kind, str) or (kind not in SAFETENSORS_TYPES and kind not in BITS_OF_OTHERS):
-        raise ValueError(f"there is no type {str(kind)[:40]!r}; save the weights as F32 or BF16")
+        raise ValueError(f"the type {str(kind)[:40]!r} is unknown; save the weights as F32 or BF16")
     bits = BITS_OF_OTHERS[kind] if kind in BITS_OF_OTHERS else 8 * np.dtype(SAFETENSORS_TYPES[kind]).itemsize
     begin, end = offsets
     if 8 * (end - begin) != math.prod(shape) * bits:
@@ -343,7 +345,7 @@ def _check_filled(path: Path, tensors: Iterable[_Tensor], size: int) -> None:
     for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):
         if tensor.begin != reached:
             raise CheckpointError(
-                f"{path}: {tensor.name!r} leaves a hole after {before}; the file is damaged, save it again"
+                f"{path}: {tensor.name!r} leaves a gap after {before}; the file is damaged, save it again"
             )
         reached, before = tensor.end, repr(tensor.name)
     if reached != size:
@@ -365,9 +367,9 @@ def _safetensors_entry(path: Path, tensor: _Tensor, start: int, broken: str | No
         return (from_bfloat16(array) if kind == "BF16" else array).reshape(shape)
 
     if kind in BITS_OF_OTHERS:
-        unusable: str | None = f"type {kind} is not read; save it as BF16 or F32"
+        unusable: str | None = f"type {kind} is not supported; save it as BF16 or F32"
     else:
-        unusable = "true or false, no weights" if kind == "BOOL" else None
+        unusable = "Boolean values, not weights" if kind == "BOOL" else None
     return Entry(name, shape, kind, read, unusable, broken or _too_large(length, length))
 
 
@@ -439,11 +441,11 @@ def torch_entry(name: str, tensor: Any) -> Entry:
         array: np.ndarray = (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
         return array
 
-    return Entry(name, tuple(tensor.shape), kind, read, unusable=None if real else f"type {kind} holds no weights")
+    return Entry(name, tuple(tensor.shape), kind, read, unusable=None if real else f"type {kind} is not a weight type")
 
 
 def _nothing() -> np.ndarray:
-    raise CheckpointError("these bytes are not read as numbers")
+    raise CheckpointError("these bytes are not numbers")
 
 
 def _times(shape: Any) -> str:

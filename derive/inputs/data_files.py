@@ -58,7 +58,7 @@ def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
         if d.name in arrays:
             arrays[d.name] = _numbers(arrays[d.name], d, where)
         elif not d.optional or model.arrays is None:
-            raise ParameterError(f"{where} has no array {d.name}; it must hold {names}")
+            raise ParameterError(f"{where} has no array {d.name}; it must contain {names}")
     needed = tuple(d for d in needed if d.name in arrays)
     if ORDER in arrays:
         arrays[ORDER] = _positions(arrays[ORDER], arrays, needed, where)
@@ -86,8 +86,8 @@ def array_of(d: Data, value: Any) -> Any:
                 raise ParameterError(f"{d.name}={value}: the file has no array {d.name}; save it with numpy.savez")
             return arrays[d.name]
         raise ParameterError(
-            f"{d.name}={value} is not an array; write it in brackets, such as {d.name}={_example(d)}, or give a NumPy "
-            "archive (.npz) that holds it"
+            f"{d.name}={value} is not an array; write it in brackets, such as {d.name}={_example(d)}, or give a "
+            "NumPy archive (.npz) that contains it"
         )
     try:
         return np.asarray(parsed_json(value), float)
@@ -118,7 +118,7 @@ def check_roots(arrays: dict[str, Any], model: Model) -> None:
             raise ParameterError(f"{d.name} has shape {table.shape}; it must be {_shape_of(d)}")
         largest = float(np.abs(table).max())
         if np.abs(table - np.swapaxes(table, -1, -2)).max() > ROUNDING * largest:
-            raise ParameterError(f"{d.name} is not symmetric, so it holds no covariances; give a symmetric table")
+            raise ParameterError(f"{d.name} is not symmetric, so it is not a covariance; give a symmetric table")
         lowest = float(np.linalg.eigvalsh(table).min())
         if lowest < -ROUNDING * max(largest, 1.0):
             raise ParameterError(
@@ -148,7 +148,7 @@ def _numbers(array: np.ndarray, d: Data, where: str) -> np.ndarray:
 
     axes = [str(axis.size) for axis in d.axes]
     if array.dtype.kind not in "fiub":
-        raise ParameterError(f"{where}: {d.name} is not made of numbers")
+        raise ParameterError(f"{where}: {d.name} does not consist of numbers")
     if array.ndim not in ({len(axes), len(axes) + 1} if d.clock is not None else {len(axes)}):
         shape = " by ".join(axes)
         raise ParameterError(
@@ -167,7 +167,7 @@ def _positions(order: np.ndarray, arrays: dict[str, Any], needed: tuple[Data, ..
     taken = [d for d in needed if d.clock is not None and d.axes[0] == points]
     streams = [d.name for d in taken if arrays[d.name].ndim > len(d.axes)]
     if not taken or streams:
-        why = f"{streams[0]} has a row a time already" if streams else "no array has points to choose from"
+        why = f"{streams[0]} already has one row per time" if streams else "no array has points to batch"
         raise ParameterError(f"{where}: {ORDER} is given, but {why}; leave one of the two out")
     count = len(arrays[taken[0].name])
     if order.size == 0 or order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= count:
@@ -259,7 +259,7 @@ def _lasting(array: np.ndarray, times: int, d: Data) -> np.ndarray:
 
     if len(array) < times - int(d.clock.endpoint):
         raise ParameterError(
-            f"the data last for {len(array)} steps, but {d.clock.steps} asks for {times - int(d.clock.endpoint)}; "
+            f"the data cover {len(array)} steps, but {d.clock.steps} needs {times - int(d.clock.endpoint)}; "
             f"take {d.clock.steps}={len(array)} at most, or give more"
         )
     return array[:times] if len(array) >= times else np.concatenate([array, array[-1:]])
@@ -270,7 +270,7 @@ def batches(points: int, size: int, times: int, rng: np.random.Generator) -> np.
     import numpy as np
 
     if size > points:
-        raise ParameterError(f"{size} points in a batch are more than there are; take at most {points}")
+        raise ParameterError(f"{size} points per batch are too many; take at most {points}")
     if size == points:
         return np.tile(np.arange(points), (times, 1))
     whole = points // size

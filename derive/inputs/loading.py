@@ -83,7 +83,7 @@ def load_declaration(target: str) -> Declared:
             raise DeclarationError(f"there is no setting {target!r}, but there is a file: write {target}.py")
         raise DeclarationError(
             f"there is no setting {target!r}{nearest(target, names)}; the settings are {', '.join(names)}, "
-            "and a path to a .py file is taken as your own declaration"
+            "and a path to a .py file loads your own declaration"
         )
     return _shipped(target)
 

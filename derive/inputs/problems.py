@@ -1,6 +1,6 @@
 """A model with values of its parameters: names, domains and integers are checked here, from text or from Python.
 
-A value is a number, or text that means one ("1/2"). Several values of one name make an axis of a grid.
+A value is a number, or text that represents one ("1/2"). Several values of one name form an axis of a grid.
 """
 
 from __future__ import annotations
@@ -104,9 +104,10 @@ def _own_arrays(model: Model, values: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Grid:
-    """Problems on a grid: the checked values along each axis, and one problem per point, the last axis fastest.
+    """Problems on a grid: the validated values along each axis, and one problem per point, with the last axis varying
+    fastest.
 
-    Without axes there is one problem.
+    Without axes there is a single problem.
     """
 
     axes: tuple[tuple[str, tuple[Any, ...]], ...]
@@ -118,7 +119,7 @@ class Grid:
         if self.axes:
             name, values = self.axes[0]
             shown = ",".join(map(str, values[:3]))
-            raise ParameterError(f"{name}={shown}...: one value here, sweeps take several")
+            raise ParameterError(f"{name}={shown}...: give one value here; sweeps take several")
         return self.problems[0]
 
 
@@ -138,7 +139,7 @@ def problem_of(declared: Declared, values: Mapping[str, Any]) -> Problem:
     arrays = array_names(declared, values)
     for name, value in values.items():
         if name not in arrays and (_is_sequence(value) or getattr(value, "ndim", 0) != 0):
-            raise ParameterError(f"{name} has several values; one value here, sweeps take several")
+            raise ParameterError(f"{name} has several values; give one value here, sweeps take several")
     return grid_of(declared, {name: (value,) for name, value in values.items()}).one
 
 
@@ -182,7 +183,7 @@ def grid_of(declared: Declared, given: Given) -> Grid:
     axes = tuple((name, tuple(dict.fromkeys(p.values[name] for p in problems))) for name in several)
     for name, values in axes:
         if len(values) < len(given[name]):
-            raise ParameterError(f"{name} has one of its values twice; keep each value once")
+            raise ParameterError(f"{name} has a value twice; keep each value once")
     return Grid(axes, tuple(problems))
 
 
@@ -203,7 +204,7 @@ def typed_values(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[st
 
 
 def makes_a_grid(pairs: Iterable[str]) -> bool:
-    """Return whether a list or a range is among the texts, before anything is loaded."""
+    """Return whether the texts contain a list or a range, before anything is loaded."""
     for pair in pairs:
         name, _, text = (part.strip() for part in pair.partition("="))
         try:
@@ -221,7 +222,7 @@ def _has_name(declared: Declared, name: str) -> bool:
 
 
 def _hint(declared: Declared, name: str) -> str:
-    """Return how a value is set, with a name that exists."""
+    """Return how a value is set, with an existing name."""
 
     model = declared.member({})
     names = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]
@@ -295,7 +296,7 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
         if name == "layer" and layered:
             label = str(value)
             if label not in (*labels, "all", "none"):
-                raise ParameterError(f"layer={label} is not there; the layers are {', '.join(labels)}, all or none")
+                raise ParameterError(f"layer={label} does not exist; the layers are {', '.join(labels)}, all or none")
             layers = (label,) if label in labels else labels if label == "all" else ()
         elif name not in parameters:
             raise ParameterError(_unknown(model, name, layered))
@@ -331,7 +332,7 @@ def _takes_data(model: Model) -> bool:
 
 
 def _with_sizes(model: Model, values: dict[str, Any], data: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with sizes that the data determine; raise where they contradict given ones."""
+    """Return the values with sizes that the data determine; raise if they contradict given ones."""
     from derive.inputs.data_files import read_arrays, shown_source, sizes
 
     lengths = sizes(read_arrays(data, model), model)
@@ -370,7 +371,7 @@ def number_of(name: str, value: Any, domain: str) -> float:
         item = value.item() if getattr(value, "shape", None) == () else value
         if not fits(item, Real):
             kind = type(value).__name__
-            raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")
+            raise ParameterError(f"{name} is given a {kind} instead of a number; {name} must be {domain}")
         try:
             number = float(item)
         except OverflowError:

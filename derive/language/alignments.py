@@ -71,7 +71,7 @@ def alignment(direction: Any) -> Alignment:
 
 
 def sides_of(matrix: MatrixExpression) -> tuple[tuple[str, Sector], ...]:
-    """Return the vectors of an eigenvalue of a probed matrix, with the sectors that they live on."""
+    """Return the vectors of an eigenvalue of a probed matrix, with their sectors."""
     sides: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
     half = half_product(matrix)
     if half:

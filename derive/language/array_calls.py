@@ -34,7 +34,7 @@ def refuse_array_calls(expressions: list[sp.Basic]) -> None:
 
     Args:
         expressions: the expressions of the declaration so far; only SymPy functions of fields can have passed through
-            NumPy.
+            NumPy unnoticed.
     """
     frame = declaring_frame()
     if frame is None or not any(map(_has_functions, expressions)):
@@ -57,7 +57,7 @@ def refuse_array_calls(expressions: list[sp.Basic]) -> None:
 
 
 def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
-    """Return the functions of the source that have run, or may have, with the line that each is at."""
+    """Return the functions of the source that have run, or may have, with their current lines."""
     whole = inf
     lines = {source.scope: whole}
     file = "" if frame is None else frame.f_code.co_filename
@@ -85,7 +85,7 @@ def _is_numpys(frame: FrameType, name: str) -> bool:
 
 
 def _has_functions(expression: sp.Basic) -> bool:
-    """Return whether an expression holds a SymPy function or root of fields, which is not an `Expression`."""
+    """Return whether an expression contains a SymPy function or root of fields, which is not an `Expression`."""
     functions = expression.atoms(Application, sp.Pow)
     return any(varies(node) for node in functions if not (node.is_Pow and node.exp.is_Integer))
 
@@ -97,7 +97,7 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 class _Scope:
     """A function of the source, a comprehension, or the module: the expressions bound to each of its names.
 
-    `loads` are names that it uses. `inner` are lambdas and comprehensions, which run in place.
+    `loads` are the names that it uses. `inner` are lambdas and comprehensions, which run in place.
     """
 
     def __init__(self, function: Any = None, outer: _Scope | None = None) -> None:
@@ -226,7 +226,7 @@ def _pass(call: ast.Call, function: Any, body: _Scope) -> None:
 
 
 class _Flows:
-    """Decides which expressions are vectors in the source of a declaration that runs in a frame."""
+    """Decides which expressions in the source of a running declaration are vectors."""
 
     def __init__(self, reader: _ScopeReader, frame: FrameType) -> None:
         self.reader, self.scopes, self.bodies, self.frame = reader, reader.scopes, reader.bodies, frame

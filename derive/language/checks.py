@@ -1,4 +1,4 @@
-"""Checks that a declared model is well posed; errors name the place and the cure."""
+"""Checks that a declared model is well posed; errors name the place and a remedy."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check(model: Declaration) -> None:
 
 
 def _no_equation(item: Any) -> str:
-    """Return what is wrong with an object among the equations that is not an equation, with the cure."""
+    """Return an error message, with a remedy, about an object among the equations that is not an equation."""
     if isinstance(item, sp.core.relational.Relational):
         return f"is SymPy's {type(item).__name__} of {item.lhs}; take Eq from derive: from derive import Eq"
     if isinstance(item, (bool, sp.logic.boolalg.BooleanAtom)):
@@ -133,7 +133,7 @@ def _check_numbers(model: Declaration) -> None:
         for expression in held:
             for number in (sp.I, sp.oo, -sp.oo, sp.zoo, sp.nan):
                 if expression.has(number):
-                    raise DeclarationError(f"{where} holds {number}; it must be real and finite")
+                    raise DeclarationError(f"{where} contains {number}; it must be real and finite")
     for symbol in atoms(model, (Sector, Disorder)):
         what, value = ("ratio", symbol.ratio) if isinstance(symbol, Sector) else ("variance", symbol.variance)
         if value.is_negative or (what == "ratio" and value.is_zero):
@@ -142,7 +142,7 @@ def _check_numbers(model: Declaration) -> None:
 
 @ByKind
 def _described(symbol: Any) -> str:
-    """Return a symbol with what distinguishes it from another of the same name."""
+    """Return a symbol with a description that distinguishes it from others of the same name."""
     return f"a {type(symbol).__name__.lower()}"
 
 
@@ -244,7 +244,7 @@ def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
 
 
 def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict[tuple[str, int], Eq]) -> None:
-    """Add an equation to those before it, if it is consistent with them."""
+    """Add an equation to the earlier ones, if it is consistent with them."""
     if equation.defined.given_by:
         raise DeclarationError(f"{equation.name} is a {equation.defined.given_by}, so it takes no equation")
     if equation.time is not None and equation.time.is_Integer:
@@ -333,7 +333,7 @@ def _check_first_time(model: Declaration, equation: Eq) -> None:
 
 
 def _of_time_alone(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
-    """Return the maximal subexpressions that depend on the clock and nothing else."""
+    """Return the maximal subexpressions that depend only on the clock."""
     if isinstance(expression, sp.Expr) and expression.free_symbols == {clock}:
         return [] if expression == clock or expression.has(FieldAt, WeightsAt, DisorderAt, DataAt) else [expression]
     return [node for arg in expression.args for node in _of_time_alone(arg, clock)]
@@ -362,7 +362,7 @@ def _check_times_of_probe(probed: list[sp.Basic]) -> None:
 
 
 def _check_before_start(model: Declaration, equation: Eq) -> None:
-    """Refuse weights before their start, unless the vector that they act on vanishes there, as fields do."""
+    """Refuse weights before their start, unless the vector to which they are applied vanishes there, as fields do."""
     if equation.time is None or equation.time.is_Integer:
         return
     clock, starts = equation.clock, {e.time for e in model.equations if e.name == equation.name}
@@ -602,7 +602,7 @@ def _outermost(expression: sp.Basic) -> list[Any]:
 
 
 def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:
-    """Return the matrices, tables and sums over times or labels of vectors, which means and observables cannot hold.
+    """Return the matrices, tables and sums over times or labels of vectors, which means and observables cannot contain.
 
     Renamed axes are allowed.
     """

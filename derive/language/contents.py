@@ -14,7 +14,7 @@ from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.vectors import Field
 
 DECLARED = (Sector, Clock, Axis, Field, Disorder, Weights, Data)
-"""Classes of declared symbols besides parameters."""
+"""Classes of declared symbols other than parameters."""
 
 
 class Declaration(Protocol):

@@ -1,7 +1,7 @@
-"""Translate Python exceptions raised inside a declaration into one sentence with the cure.
+"""Translate Python exceptions raised inside a declaration into one sentence with a remedy.
 
-The words of the language refuse most mistakes themselves. What remains are sums and products made by SymPy, which knows
-nothing of this language, calls with missing arguments, and errors in the file's own code.
+The words of the language refuse most mistakes themselves. The remaining cases are sums and products made by SymPy,
+which does not know this language, calls with missing arguments, and errors in the file's own code.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ OLD_LABELS = ("channels", "per_class", "labels")
 OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
 OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, matrices act with @"
 _INTERNAL = (AttributeError, KeyError, IndexError, TypeError, ValueError, AssertionError, NotImplementedError)
-"""Exceptions that, raised inside a word of the language, say nothing to a user."""
+"""Exceptions that are uninformative to a user when raised inside a word of the language."""
 _NUMERICAL = ("numpy", "jax", "jaxlib", "scipy", "math", "cmath", "torch")
 
 
 def as_declaration_error(error: BaseException, fallback: str = "") -> DeclarationError:
-    """Return the exception as a DeclarationError, with the line at which it arose and the cure."""
+    """Return the exception as a DeclarationError, with the line where it was raised and a remedy."""
     if isinstance(error, DeclarationError):
         return error
     place = _user_frame(error.__traceback__) or _declaring()
@@ -131,7 +131,7 @@ def _word_that_failed(error: BaseException, place: tuple[FrameType, int, int] | 
 
 
 def cure_of_call(taken: Any = None) -> str:
-    """Return what to write instead of the library function that a declaration is calling; "" if it calls none.
+    """Return a replacement for the library function that a declaration is calling; "" if it calls none.
 
     Args:
         taken: the argument of the function, if it is neither a field nor a number.
@@ -149,9 +149,9 @@ def cure_of_call(taken: Any = None) -> str:
 
 
 def is_of_numbers_only() -> bool:
-    """Return whether a declaration is calling a function that is defined for floating point numbers only.
+    """Return whether a declaration is calling a function that is defined for floating-point numbers only.
 
-    NumPy functions that accept integers use Python's operators, which expressions have too.
+    NumPy functions that accept integers use Python's operators, which expressions support too.
     """
     call = _calling()
     function = None if call is None else _function(call[0].func, call[1])
@@ -160,7 +160,7 @@ def is_of_numbers_only() -> bool:
 
 
 def cure_of_attribute(name: str) -> str:
-    """Return what to write instead of an array attribute; "" if there is no advice."""
+    """Return a replacement for an array attribute; "" if there is no advice."""
     if name in ("T", "transpose"):
         return f"only matrices have a transpose, written .T; {OF_TWO_VECTORS}"
     return f"write {_FORMULAS[name]}" if name in _FORMULAS else ""
@@ -198,7 +198,7 @@ def _cure(error: BaseException, place: tuple[FrameType, int, int] | None) -> str
 
 @ByKind
 def _cure_at(node: ast.expr | None, error: BaseException, frame: FrameType) -> str:
-    """Return what to write instead of an expression of the source."""
+    """Return a replacement for an expression of the source."""
     if "truth value of Relational" in str(error):
         return "conditions on fields are written with Max, Min, Heaviside or Piecewise from sympy"
     return ""
@@ -215,7 +215,7 @@ def _(node: ast.Subscript, error: BaseException, frame: FrameType) -> str:
 
 
 def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
-    """Return the expression in the source that was being evaluated."""
+    """Return the source expression that was being evaluated."""
     here, tree = position(frame.f_code, instruction), syntax_of(frame)
     if here is None or tree is None:
         return None
@@ -240,7 +240,7 @@ def _(node: ast.Call, error: BaseException, frame: FrameType) -> str:
 
 
 def cure_of_function(name: str, library: str) -> str:
-    """Return what to write instead of a function of another library; "" if it belongs to this language."""
+    """Return a replacement for a function of another library; "" if it belongs to this language."""
     if library in _NUMERICAL:
         return f"{library}'s {name} takes numbers, not symbols: use {_instead(name)}"
     if library == "builtins" and name in ("max", "min"):

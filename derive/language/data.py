@@ -1,4 +1,4 @@
-"""Data arrays: numbers per label or pair of labels, perhaps at each time, that the user provides.
+"""Data arrays: numbers per label or pair of labels, possibly at each time, that the user provides.
 
 They are neither random nor averaged over. A table maps vectors with one axis of labels to vectors with another, as
 inputs do: `x(t) @ w(t)` with `x = data("x", P, D, clock=t)` has one entry for each of P samples.
@@ -20,7 +20,8 @@ from derive.support.display import DisplayedFormula
 
 
 class Unusable(DeclarationError, sp.SympifyError):
-    """Data or a matrix are used where they cannot be. SymPy lets the other operand of a product handle it first."""
+    """Raised if data or a matrix are used where they cannot be. SymPy then lets the other operand of a product handle
+    it first."""
 
 
 class Data(_Named):
@@ -39,7 +40,7 @@ class Data(_Named):
 
 
 class DataAt(GivenNumbers):
-    """The value of data, at a time if it has one."""
+    """The value of data, at a time if they have a clock."""
 
     data = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
@@ -74,7 +75,7 @@ class EntriesAt(DataAt):
 
     @property
     def turned(self) -> bool:
-        """Whether its columns precede its rows in the alphabetical order of names."""
+        """Whether its columns come before its rows in the alphabetical order of names."""
         return bool(self.own_axes("") != self.data.axes)
 
     def _sympystr(self, printer: StrPrinter) -> str:
@@ -174,7 +175,7 @@ def data(
 def data(
     name: str, *axes: Axis, clock: Clock | None = None, optional: bool = False, latex: str = ""
 ) -> GivenData | DataAt | LabelTable:
-    """Return an array that the user provides: one axis of labels or two, with time first if there is a clock.
+    """Return an array that the user provides: one or two axes of labels, preceded by time if there is a clock.
 
     With one axis it is a number for each label, with two a table that acts on vectors with labels. Write y(t) with a
     clock, and y without one. Users provide all arrays or none, except those that are `optional`, which then come from
@@ -231,7 +232,7 @@ def _axes_of_table(word: str, table: Any, example: str) -> tuple[Axis, Axis]:
 
 @word
 def entries(table: LabelTable) -> EntriesAt:
-    """Return a table of data as numbers, one per pair of labels, which are added and multiplied like any others.
+    """Return a table of data as numbers, one per pair of labels, which can be added and multiplied like any others.
 
     >>> from derive import axis, data, entries, parameter, whole_positive
     >>> C, P = (parameter(name, default=3, domain=whole_positive) for name in "CP")

@@ -169,7 +169,7 @@ def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
 class DeclaredSpectrum(DisplayedFormula):
     """The symmetric matrix to probe.
 
-    `plus` names an observable whose multiple of the identity is added. `between` names matrices whose traces with the
+    `plus` names an observable; its multiple of the identity is added. `between` names matrices whose traces with the
     resolvent are computed.
     """
 
@@ -196,7 +196,7 @@ def spectrum(
     """Return the declaration that probes the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
 
     With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables. With between={"A":
-    matrix} the traces tr R A and tr R A R of its resolvent R(z) with other matrices are computed too. Those are random
+    matrix} the traces tr R A and tr R A R of its resolvent R(z) with other matrices are computed too. These are random
     matrices, products of them, or diag(...) of a trait, such as a population covariance.
 
     >>> from derive import gaussian, parameter, positive, sectors, spectrum

@@ -1,8 +1,9 @@
-"""Expressions of a declaration: a wrapper around SymPy's that refuses calls from Python, NumPy and JAX with a cure.
+"""Expressions of a declaration: a wrapper around SymPy expressions that refuses unsuitable calls from Python, NumPy and
+JAX with a remedy.
 
-SymPy leaves arithmetic to a class with its own `_op_priority`, and unwraps it through `_sympy_`. So sums and products
-of declared symbols stay in this class, SymPy's functions accept them, and no SymPy class is changed. `word` is the
-boundary between declarations and the engine: functions of the language receive plain SymPy expressions, and their
+SymPy leaves arithmetic to a class with its own `_op_priority`, and unwraps it through `_sympy_`. Sums and products of
+declared symbols therefore remain in this class, SymPy's functions accept them, and no SymPy class is changed. `word` is
+the boundary between declarations and the engine: functions of the language receive plain SymPy expressions, and their
 results are wrapped again.
 """
 
@@ -122,7 +123,8 @@ class Expression:
 
 
 class Condition(Relational):
-    """A comparison of expressions of a declaration, for Piecewise. The engine reads SymPy's, of the class `func`."""
+    """A comparison of expressions of a declaration, for Piecewise. The engine reads the corresponding SymPy comparison,
+    of the class `func`."""
 
     __slots__ = ()
 
@@ -132,7 +134,7 @@ class Condition(Relational):
 
     def __bool__(self) -> NoReturn:
         cure = cure_of_call() or "conditions are written with Max, Min, Heaviside or Piecewise from sympy"
-        raise NotANumber(f"{self} is neither true nor false, it depends on symbols: {cure}")
+        raise NotANumber(f"{self} is neither true nor false, because it depends on symbols: {cure}")
 
     @property
     def __array__(self) -> NoReturn:
@@ -220,7 +222,7 @@ def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def varies(expression: sp.Basic) -> bool:
-    """Return whether an expression depends on anything but numbers, parameters, sizes and times."""
+    """Return whether an expression depends on anything other than numbers, parameters, sizes and times."""
     return any(getattr(symbol, "varies", False) for symbol in expression.atoms(sp.Symbol))
 
 

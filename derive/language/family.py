@@ -1,7 +1,7 @@
 """Families of declarations: integers or words, such as a depth or a kind of data, that change the equations.
 
 A parameter such as gamma0 is a number inside the equations. A choice selects the equations, so every member of a family
-is a model of its own, derived on first use.
+is a separate model, derived on first use.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class Choice(ABC):
         return value
 
     def in_name(self, name: str, value: Chosen) -> str:
-        """Return how a non-default value appears in the name of a member."""
+        """Return how a non-default value is written in the name of a member."""
         return str(value)
 
     @abstractmethod
     def read(self, name: str, typed: Chosen) -> Chosen:
-        """Return a typed value, if it is allowed."""
+        """Return a typed value if it is allowed."""
 
 
 class WholeChoice(Choice):
@@ -115,7 +115,7 @@ class FormulaChoice(Choice):
 
 @word
 def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: str = "") -> Choice:
-    """Return the choice of an integer that changes the equations, such as the number of layers.
+    """Return a choice of an integer that changes the equations, such as the number of layers.
 
     >>> from derive import whole_choice
     >>> layers = whole_choice(2, high=4, doc="layers")
@@ -132,7 +132,7 @@ def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: st
 
 @word
 def one_of(*words: str, doc: str = "") -> Choice:
-    """Return the choice of one of several words; the first is the default.
+    """Return a choice among several words; the first is the default.
 
     >>> from derive import one_of
     >>> print(one_of("full_batch", "online", doc="the same samples at each step, or fresh ones"))
@@ -145,7 +145,8 @@ def one_of(*words: str, doc: str = "") -> Choice:
 
 @word
 def formula(variables: str, doc: str = "", **named: str) -> Choice:
-    """Return the choice of a function that the user may type. Keywords name formulas, and the first is the default.
+    """Return a choice of a function, to which users may pass a formula. Keywords name formulas, of which the first is
+    the default.
 
     The declaring function receives a SymPy expression in real symbols of these names.
 
@@ -185,7 +186,7 @@ class Family(Displayed):
         return word if owners == [name] else f"{name}_{word}"
 
     def member(self, chosen: Mapping[str, Chosen]) -> Model:
-        """Return the model for these choices and defaults for the others, named after the non-default ones."""
+        """Return the model for these choices, with defaults for the others; its name lists the non-default ones."""
         values = {name: choice.read(name, chosen.get(name, choice.default)) for name, choice in self.choices}
         key = tuple(values.values())
         if key not in self._members:

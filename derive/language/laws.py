@@ -1,7 +1,7 @@
 """Random vectors with a law other than the normal one, drawn once or afresh at every time.
 
 A law has a mean, a variance, and a function of standard normals with that law. In a linear model only the moments
-enter. Otherwise the entries are that function of Gaussian vectors, which is integrated or sampled like any other law.
+matter. Otherwise the entries are that function of Gaussian vectors, which is integrated or sampled like any other law.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class DrawnLaw(sp.Basic):
 
     @property
     def normals(self) -> int:
-        """The number of standard normals of which it is a function."""
+        """The number of standard normals on which it depends."""
         if self.kind in ("discrete", "mixture"):
             spread = [law.normals for _, law in self.parts if law.variance != 0]
             return 1 + max(spread, default=0)
@@ -175,11 +175,11 @@ def drawn(
     axes: Axis | tuple[Axis, ...] = (),
     latex: str = "",
 ) -> Drawn:
-    """Return a vector of independent entries with a law: a start or a noise that is not normal.
+    """Return a vector of independent entries with a given law: an initial condition or noise that is not normal.
 
     Args:
         law: uniform(...), exponential(...), half_normal(...), log_normal(...), discrete(...), or mixture(...) of them.
-        clock: if given, the vector is drawn afresh at every time.
+        clock: if given, the vector is drawn anew at every time.
         axes: as for `normal`.
         latex: as for `normal`.
 
@@ -275,7 +275,7 @@ def normal_law(center: Any = 0, spread: Any = 1) -> DrawnLaw:
 
 @word
 def discrete(values: Iterable[Any], weights: Iterable[Any] | None = None) -> DrawnLaw:
-    """Return the discrete law with these values and weights; weights are equal unless given.
+    """Return the discrete law with these values and weights; by default weights are equal.
 
     >>> from derive import discrete, drawn, sectors
     >>> drawn("signs", sectors("D"), discrete([-1, 1]))

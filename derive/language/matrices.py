@@ -1,7 +1,7 @@
 """Random matrices, trained weights, and matrix expressions made of them.
 
-Matrices are separate from SymPy's scalars on purpose: only sums, scalar multiples, transposes and products exist, so a
-declaration cannot use disorder in any other way by accident.
+Matrices are deliberately separate from SymPy's scalars: only sums, scalar multiples, transposes and products exist, so
+a declaration cannot use disorder in any other way by accident.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ class MatrixAtom(MatrixExpression):
 
 @dataclass(frozen=True, repr=False)
 class Evolving(DisplayedFormula):
-    """Weights before a time is named: `W(t)` is a matrix."""
+    """Weights without a time: `W(t)` is a matrix."""
 
     weights: Weights
 
@@ -565,7 +565,7 @@ def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Matrix
 
 @word
 def weights(name: str, rows: Sector, columns: Sector, clock: Clock, latex: str = "") -> Evolving:
-    """Return a matrix that changes in training time: declare Eq(W(0), ...) and Eq(W(t + 1), ...).
+    """Return a matrix that changes during training: declare Eq(W(0), ...) and Eq(W(t + 1), ...).
 
     `latex` sets its symbol in formulas.
 

@@ -32,17 +32,17 @@ class Model(Displayed):
     Args:
         parameters: in the order in which generated solvers take them.
         equations: one for each field (and its starting values), two for each weight matrix.
-        observe: by name, scalars made of mean(...) and overlap(...), or alignment(...); stored as pairs.
+        observe: by name, scalars composed of mean(...) and overlap(...), or alignment(...); stored as pairs.
         probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None for the training
-            level alone; several are stored as pairs of a label and a spectrum.
-        choices, family: the member of a family; set by the family.
+            level alone; several are stored as pairs of a label and a spectrum. choices, family: the member of a family;
+            set by the family.
         responses: the estimator of responses in a sampled pass, "pathwise" or "stein"; "stein" by default.
         arrays: a function of the parameter values (a dictionary) that returns default arrays for data(...) by name.
-        refuses: a function of the user's arrays (a dictionary) that returns what is wrong with them, or "".
+        refuses: a function of the user's arrays (a dictionary) that returns an error message, or "" if they are valid.
         alignments: those of observe, stored as pairs; set by the model.
-        notation: the letters of a source by name, {"J0 h0": r"\\chi^1", "J0^T g1": (gamma0, r"\\xi^0")}: what the model
-            calls J0^T g1 is gamma0 times the source's letter. Names are those of `derive show`: fields, hat x, u[x],
-            C[a,b], R[a,j], parameters, matrices, z and G. Printed with `--notation paper`.
+        notation: symbols of a source by name, {"J0 h0": r"\\chi^1", "J0^T g1": (gamma0, r"\\xi^0")}: the model's J0^T
+            g1 is gamma0 times the source's symbol. Names are those of `derive show`: fields, hat x, u[x], C[a,b],
+            R[a,j], parameters, matrices, z and G. It is printed with `--notation paper`.
 
     >>> from derive import Model, goe, mean, normal, outer, parameter, positive, sectors, spectrum
     >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
@@ -90,7 +90,7 @@ class Model(Displayed):
         refuse_array_calls(everything(self))
 
     def member(self, chosen: Mapping[str, int | str]) -> Model:
-        """Return the model itself: it is not a family and has no choices."""
+        """Return the model itself, which is not a family and has no choices."""
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Expanded matrix products, which make matrices comparable however they were written."""
+"""Expanded matrix products, which make equal matrices comparable."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _(matrix: MatrixAtom, letters: Spelling | None = None) -> Words:
 
 
 def _joined(a: Letters, b: Letters) -> tuple[Letters, sp.Expr]:
-    """Concatenate two words; adjacent diagonal matrices merge, and the identity drops out."""
+    """Concatenate two words; adjacent diagonal matrices merge, and the identity is dropped."""
     if not (a and b and isinstance(a[-1], DiagonalLetter) and isinstance(b[0], DiagonalLetter)):
         return a + b, sp.S.One
     ((word, scale),) = diagonal_words(a[-1].entries * b[0].entries).items()
@@ -100,7 +100,7 @@ def are_proportional(first: dict[Letters, sp.Expr], second: dict[Letters, sp.Exp
 
 
 def half_product(matrix: MatrixExpression) -> int:
-    """Return the number of factors of K^T if the matrix is a multiple of K^T K; 0 if it is not."""
+    """Return the number of factors of K^T if the matrix is a multiple of K^T K; 0 otherwise."""
     if len(matrix.as_sum) == 1:
         matrix = matrix.as_sum[0][1]
     factors = matrix.as_product

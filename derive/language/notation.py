@@ -1,4 +1,5 @@
-"""The letters of a source: what the paper behind a model calls its fields, noises, order parameters and parameters."""
+"""The notation of a source: the symbols of a paper for the fields, noises, order parameters and parameters of a
+model."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from derive.support.shapes import fits
 
 @dataclass(frozen=True)
 class SourceLetter:
-    """What `key` names in a model is `scale` times `latex` in the source; without a scale, it follows from fields."""
+    """`key` of a model is `scale` times `latex` in the source; without an explicit scale, it follows from fields."""
 
     key: str
     latex: str
@@ -24,7 +25,7 @@ class SourceLetter:
 
 
 def read_notation(notation: Any, parameters: tuple[Parameter, ...]) -> tuple[SourceLetter, ...]:
-    """Return a declared notation as letters. What its keys name is known after the derivation only."""
+    """Return a declared notation as symbols. The objects named by its keys are known only after the derivation."""
     if fits(notation, tuple[SourceLetter, ...]):
         return notation
     if not isinstance(notation, Mapping):

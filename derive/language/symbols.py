@@ -1,7 +1,7 @@
 """Parameters, sectors, axes and clocks of a declaration.
 
-Each is a SymPy symbol that carries its declaration. So expressions stay ordinary SymPy expressions, and the engine
-reads the declaration back from them (`expression.atoms(Parameter)`).
+Each is a SymPy symbol that carries its declaration. Expressions therefore remain ordinary SymPy expressions, and the
+engine reads the declaration back from them (`expression.atoms(Parameter)`).
 """
 
 from __future__ import annotations
@@ -126,9 +126,9 @@ def _(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
 
 @dataclass(frozen=True)
 class Domain:
-    """The values a parameter may take: an interval, perhaps of integers only.
+    """The allowed values of a parameter: an interval, possibly restricted to integers.
 
-    `real`, `positive`, `nonnegative`, `whole_positive` and `whole_nonnegative` are the usual ones.
+    `real`, `positive`, `nonnegative`, `whole_positive` and `whole_nonnegative` are predefined.
 
     >>> from derive import Domain, parameter, positive
     >>> rate = Domain(0, 1, high_included=True)
@@ -222,7 +222,7 @@ def check_latex(latex: str, where: str) -> None:
 class _Named(DisplayedNode, sp.Symbol):
     """A symbol with a payload; two are equal if name, payload, assumptions and LaTeX are.
 
-    `fingerprint` is what numbers can depend on; `tex` is the declared LaTeX ("": derived from the name).
+    `fingerprint` is the part that numbers can depend on; `tex` is the declared LaTeX ("": derived from the name).
     """
 
     __slots__ = ("fingerprint", "looks", "payload", "tex")
@@ -267,7 +267,7 @@ class _Named(DisplayedNode, sp.Symbol):
 
 
 class EngineSymbol(DisplayedNode, sp.Symbol):
-    """A symbol of the derivation itself. It never equals a declared symbol, even of the same name.
+    """A symbol of the derivation itself. It never equals a declared symbol, even one of the same name.
 
     Two are equal if their names, owners and assumptions are.
     """
@@ -298,7 +298,7 @@ def other_symbols(expression: sp.Basic, *kinds: type) -> list[sp.Symbol]:
 
 
 def symbol_order(symbol: sp.Symbol) -> tuple[str, str]:
-    """Return a sort key for symbols that is the same in every run, also for symbols of equal name."""
+    """Return a sort key for symbols that is the same in every run, even for symbols of equal name."""
     return symbol.name, type(symbol).__name__
 
 
@@ -342,7 +342,7 @@ class Parameter(_Named):
         return str(self.payload[2])
 
     def checked(self, value: float) -> float:
-        """Return the value, if it is in the domain."""
+        """Return the value if it is in the domain."""
         if not self.domain.contains(value):
             raise ParameterError(f"{self.name}={value:g} is out of range: {self.name} must be {self.domain}")
         return int(value) if self.domain.whole else float(value)
@@ -374,7 +374,8 @@ def parameter_values(point: Mapping[sp.Symbol, T]) -> dict[Parameter, T]:
 
 
 class Sector(_Named):
-    """An index space whose size goes to infinity. The symbol is its size, `ratio` its size over that of the base."""
+    """An index space whose size goes to infinity. The symbol is its size; `ratio` is its size relative to that of the
+    base."""
 
     __slots__ = ()
     varies = False
@@ -456,7 +457,7 @@ class Axis(_Named):
 
 
 def axes_in_order(where: str, axes: Any) -> tuple[Axis, ...]:
-    """Return the given axes, sorted by name: several form one list of labels, the last axis fastest."""
+    """Return the given axes, sorted by name: several form one list of labels, with the last axis varying fastest."""
     several = () if axes is None else (axes,) if isinstance(axes, Axis) else axes
     if not fits(several, Sequence[Axis]):
         raise DeclarationError(

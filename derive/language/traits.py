@@ -1,7 +1,7 @@
 """Traits: quenched random numbers per site with a known law.
 
 A trait, or a function of it, multiplies fields entry by entry: `sqrt(lam) * x(t)`. Sites with equal traits are
-equivalent. So everything holds conditionally on the traits, and means over sites average over their law as well.
+equivalent. Results therefore hold conditionally on the traits, and means over sites include an average over their law.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
 
 
 def _depends_on_more(node: sp.Basic) -> bool:
-    """Return whether an expression depends on anything but traits, parameters and numbers."""
+    """Return whether an expression depends on anything other than traits, parameters and numbers."""
     if is_trait(node):
         return False
     return (not node.args and not (node.is_number or isinstance(node, Parameter))) or any(
@@ -111,7 +111,7 @@ def trait(
 
     Args:
         values: numbers, parameters or formulas of them; or data("lam", K), which the user provides.
-        weights: the fraction of sites with each value; equal unless given.
+        weights: the fraction of sites with each value; equal by default.
         density: a formula in one symbol, or a function; it is normalised on the interval from low to high.
         low: the lower end: a number, a parameter or minus infinity.
         high: the upper end: a number, a parameter or infinity.

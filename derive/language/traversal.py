@@ -76,7 +76,7 @@ class ByKind(Generic[Result]):
 
 
 def parts(expression: sp.Basic, kinds: Kinds, outside: Kinds = ()) -> Iterator[Any]:
-    """Yield the nodes of these classes that are outermost among them and not inside a node of the classes `outside`."""
+    """Yield the outermost nodes of these classes that are not inside a node of the classes `outside`."""
     if isinstance(expression, kinds):
         yield expression
     elif not isinstance(expression, outside):

@@ -37,7 +37,7 @@ class Sited(DisplayedNode, sp.Expr):
 
 
 class Field(Sited, _Named):
-    """A vector over a sector. On a clock it is written `v(t)`, without one `v`.
+    """A vector over a sector. On a clock it is written `v(t)`, otherwise `v`.
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a scale) or
     "spectral" (added by the engine to probe a matrix). `is_drawn`: its entries are independent random numbers, drawn
@@ -156,7 +156,7 @@ class LabelSelection(Sited):
 
 
 def spread(expression: sp.Expr, axes: tuple[Axis, ...], own: tuple[Axis, ...]) -> sp.Expr:
-    """Return an expression on other axes: repeated along new ones, summed along those that are left out."""
+    """Return an expression on other axes: repeated along new ones, summed along omitted ones."""
     if own == axes:
         return expression
     return Mix(LabelSelection(sp.Tuple(*axes), sp.Tuple(*own), sp.Tuple(*own)), False, expression)
@@ -259,7 +259,8 @@ class Softmax(Total):
 
 
 class Mean(Sited):
-    """The average over the sites of a sector: an order parameter. For a vector with labels, one per label."""
+    """The average over the sites of a sector: an order parameter. For a vector with labels there is one mean per
+    label."""
 
     is_commutative = True
 
@@ -316,7 +317,7 @@ def values(expression: sp.Basic) -> list[FieldAt]:
 
 
 def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | None:
-    """Return the sector that an elementwise expression lives on; None for a scalar."""
+    """Return the sector of an elementwise expression; None for a scalar."""
     sectors: dict[Sector, str] = {}
     for sector, name in _sectors(expression, where):
         sectors.setdefault(sector, name)
@@ -328,7 +329,7 @@ def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | No
 
 @ByKind
 def _sectors(node: sp.Basic, where: str) -> list[tuple[Sector, str]]:
-    """Return the sectors that an expression lives on, each with the name of a vector there."""
+    """Return the sectors in an expression, each with the name of a vector there."""
     return [pair for arg in node.args for pair in _sectors(arg, where)]
 
 
@@ -415,7 +416,7 @@ def _(node: Total, where: str) -> set[Axis]:
 
 @_axes.on(Mix)
 def _(node: Mix, where: str) -> set[Axis]:
-    """Those of the rows of the table in place of those of its columns."""
+    """Replace the axes of the table's columns by those of its rows."""
     inner = axes_of(node.vector, where)
     if node.table.data is None:
         return set(node.table.rows)
@@ -588,7 +589,7 @@ def normal(
 ) -> Field:
     """Return a vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
 
-    With a clock it is drawn afresh at every time; with `axes`, one axis of labels or several, once per label. `latex`
+    With a clock it is drawn anew at every time; with `axes`, one axis of labels or several, once per label. `latex`
     sets its symbol in formulas.
 
     >>> from derive import mean, normal, sectors
@@ -636,7 +637,8 @@ def _multiplied_out(expression: sp.Expr) -> sp.Expr:
 
 
 def _mean_of_product(term: sp.Expr) -> sp.Expr:
-    """Return the mean of a product, with other means and functions of time in front: they are constant over sites."""
+    """Return the mean of a product, with factors that are constant over sites, such as other means and functions of
+    time, in front."""
     outside = [f for f in sp.Mul.make_args(term) if sector_of(f) is None and not f.has(GivenNumbers, Total, Mix)]
     inside = [f for f in sp.Mul.make_args(term) if f not in outside]
     return sp.Mul(*outside, Mean(sp.Mul(*inside)) if inside else sp.S.One)
@@ -664,9 +666,9 @@ PAST = EngineSymbol("s", integer=True, nonnegative=True)
 
 
 class PastSum(sp.Sum):
-    """A sum over earlier times that does not move factors into a `Piecewise`.
+    """A sum over earlier times that does not move factors into a `Piecewise`, unlike SymPy's Sum.
 
-    SymPy's Sum does. A mean or an outer product must stay outside, because the case differs from site to site.
+    SymPy's Sum does. A mean or an outer product must remain outside, because the case differs from site to site.
     """
 
     def __new__(cls, function: sp.Expr, *limits: tuple[sp.Expr, ...]) -> PastSum:

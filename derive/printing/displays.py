@@ -68,7 +68,7 @@ def markdown_of(shown: Any) -> str:
 
 
 def in_notation(notation: str, shown: Any, form: str) -> Any:
-    """Return a form of an object, such as `text_of`, in the names of the model or the letters of its source."""
+    """Return a form of an object, such as `text_of`, in the notation of the model or of its source."""
     printed = globals()[form]
     if notation == MODEL:
         return printed(shown)
@@ -81,7 +81,7 @@ def in_notation(notation: str, shown: Any, form: str) -> Any:
 
 @singledispatch
 def _model_of(shown: Any) -> Model | None:
-    """Return the model that an object belongs to; None if it does not tell."""
+    """Return the model of an object; None if it is unknown."""
     return None
 
 

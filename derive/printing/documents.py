@@ -78,9 +78,9 @@ def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
 
 
 def text_of_matrix(name: str, matrix: sp.BlockMatrix, printer: TextPrinter) -> list[str]:
-    """Return a block matrix as lines: in full if it fits, otherwise by the names of its blocks, followed by each block.
+    """Return a block matrix as lines: in full if it fits, otherwise with named blocks, followed by each block.
 
-    The blocks of A(z) have a section of their own, so that A(z) is shown by their names.
+    The blocks of A(z) have a separate section, so A(z) is shown with named blocks.
     """
     indent = " " * (4 + len(name) + 3)
     whole = printer.doprint(matrix).split("\n")
@@ -341,7 +341,7 @@ def cell(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
 
 @dataclass(frozen=True, repr=False)
 class NumberedEquation:
-    """One equation of a derivation: both sides as SymPy expressions, its text, and LaTeX in the declared letters."""
+    """One equation of a derivation: both sides as SymPy expressions, its text, and LaTeX in the declared symbols."""
 
     number: str
     left: Any
@@ -359,7 +359,7 @@ class NumberedEquation:
 
 
 def equations_of(derivation: Derivation, stages: Iterable[str] = STAGES) -> dict[str, NumberedEquation]:
-    """Return the numbered equations of a derivation, or of some of its stages, by the number that derivation.md has."""
+    """Return the numbered equations of a derivation, or of some of its stages, by their numbers in derivation.md."""
     training = derivation.first if len(derivation.probes) == 1 else derivation
     records = [training.record(stage) for stage in TRAINING_STAGES if stage in stages]
     for probed in derivation.probes.values():
@@ -392,7 +392,7 @@ def latex(expression: Any, record: Record | None = None) -> str:
 
 
 def comment(expression: Any, record: Record) -> str:
-    """Return an expression of a record as a comment of generated code: in its names, or in the letters switched on."""
+    """Return an expression of a record as a comment of generated code, in the current notation."""
     if current() is not None:
         return text(expression, record)
     return str(TextPrinter(PrintedNames(kernels=True)).doprint(tidy(expression)))
@@ -409,13 +409,13 @@ def comment_of_equation(left: sp.Basic, right: sp.Basic, record: Record) -> str:
 
 
 def in_letters(expression: Any, record: Record | None = None) -> Any:
-    """Return an expression in the scales of the letters that are switched on."""
+    """Return an expression in the scales of the current notation."""
     letters = current()
     return expression if letters is None else letters.rescaled(expression, record)
 
 
 def rows_of_letters(letters: Lettering) -> list[tuple[str, str, str]]:
-    """Return each name of the model, with what it is in the source as text and as LaTeX."""
+    """Return each name of the model, with its symbol in the source as text and as LaTeX."""
     rows = []
     for row in letters.rows:
         plain, tex = (p().doprint(row.scale) for p in (TextPrinter, TexPrinter))
@@ -426,7 +426,7 @@ def rows_of_letters(letters: Lettering) -> list[tuple[str, str, str]]:
 
 
 def table_of_letters(letters: Lettering, style: str) -> list[str]:
-    """Return the table of letters as text, LaTeX or Markdown."""
+    """Return the table of symbols as text, LaTeX or Markdown."""
     rows = rows_of_letters(letters)
     if style == "text":
         width = max(len(key) for key, _, _ in rows)

@@ -1,8 +1,7 @@
-"""The letters of a source: what is derived in a declared notation, with coefficients rescaled by algebra.
+"""The notation of a source: derived results in declared symbols, with coefficients rescaled by algebra.
 
-`Lettering.of` finds what the declared names mean, `settled` rewrites the sections of a record, and the printers ask for
-the letter of a field, a noise, an order parameter or a symbol. Every command prints through it: `lettered` switches it
-on.
+`Lettering.of` resolves the declared names, `settled` rewrites the sections of a record, and the printers look up the
+symbol of a field, a noise, an order parameter or a parameter. Every command prints through it: `lettered` activates it.
 """
 
 from __future__ import annotations
@@ -45,22 +44,22 @@ from derive.records.probe import Unknown
 from derive.records.system import LinearRule, System, SystemField
 
 Pair = tuple[str, Field, Field]
-"""The kind of an order parameter, "C" or "R", with its two fields; in C the order of the letter."""
+"""The kind of an order parameter, "C" or "R", with its two fields; for C in the order of the symbol."""
 MODEL, PAPER = NOTATIONS = "model", "paper"
-"""The names of a model, and the letters of its source."""
+"""The names of a model, and the notation of its source."""
 _LETTERED = (FieldAt, Hat, Noise, Correlation, Response, TauDerivative)
 LETTER = re.compile(r"\\(?:bm|mathrm|mathcal|mathbf|mathsf|text)\b")
 _current: ContextVar[Lettering | None] = ContextVar("lettering", default=None)
 
 
 def current() -> Lettering | None:
-    """Return the letters in which printers write; None for the names of the model."""
+    """Return the notation in which printers write; None for the names of the model."""
     return _current.get()
 
 
 @contextmanager
 def lettered(letters: Lettering | None) -> Iterator[None]:
-    """Print in the letters of a source; None prints the names of the model."""
+    """Print in the notation of a source; None prints the names of the model."""
     token = _current.set(letters)
     try:
         yield
@@ -70,7 +69,7 @@ def lettered(letters: Lettering | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class LetterRow:
-    """A line of the table of letters: `key` of the model is `scale` times `latex` of the source."""
+    """A line of the table of symbols: `key` of the model is `scale` times `latex` of the source."""
 
     key: str
     scale: sp.Expr
@@ -79,11 +78,11 @@ class LetterRow:
 
 @dataclass(frozen=True)
 class Lettering:
-    """What each name of a declared notation means in a derivation.
+    """The objects of a derivation to which the names of a declared notation refer.
 
-    `same` are fields that are a multiple of another one with the same letter, which stands for both. `scales` are those
-    of fields, `noises` and `pairs` those that the declaration gives to noises and order parameters; left out, they
-    follow from the fields. `words` holds the letters of fields, matrices, parameters and sizes.
+    `same` are fields that are a multiple of another field with the same symbol, which represents both. `scales` are
+    those of fields; `noises` and `pairs` are the declared scales of noises and order parameters, which otherwise follow
+    from the fields. `words` contains the symbols of fields, matrices, parameters and sizes.
     """
 
     words: dict[sp.Symbol, str] = data_field(default_factory=dict)
@@ -97,7 +96,7 @@ class Lettering:
 
     @staticmethod
     def of(derivation: Derivation) -> Lettering:
-        """Return the letters that a model declares; raise if one names nothing, or two things have one letter."""
+        """Return the notation that a model declares; raise if a key names nothing, or two objects share a symbol."""
         if not derivation.model.notation:
             raise DeclarationError(
                 f"{derivation.model.setting} declares no notation; add notation={{'x': r'\\xi'}} to its Model, "
@@ -108,11 +107,11 @@ class Lettering:
     # -- scales
 
     def rep(self, f: Field) -> Field:
-        """The field that is printed for a field."""
+        """The field that is printed in place of a field."""
         return self.same.get(f, f)
 
     def scale(self, f: Field) -> sp.Expr:
-        """What a field is over its letter."""
+        """The ratio of a field to its symbol."""
         return self.scales.get(f, sp.S.One)
 
     def noise_scale(self, f: Field) -> sp.Expr:
@@ -120,14 +119,14 @@ class Lettering:
         return self.scale(f) if declared is None else declared
 
     def pair(self, kind: str, a: Field, b: Field) -> tuple[str, bool] | None:
-        """The letter of an order parameter, and whether its two fields are in the opposite order; None without one."""
+        """The symbol of an order parameter, and whether its two fields are in the opposite order; None without one."""
         a, b = self.rep(a), b if kind == "R" else self.rep(b)
         if (kind, a, b) in self.pairs:
             return self.pairs[kind, a, b][0], False
         return (self.pairs[kind, b, a][0], True) if kind == "C" and (kind, b, a) in self.pairs else None
 
     def pair_scale(self, kind: str, a: Field, b: Field) -> sp.Expr:
-        """What an order parameter is over its letter."""
+        """The ratio of an order parameter to its symbol."""
         x, y = self.rep(a), b if kind == "R" else self.rep(b)
         keys = [(kind, x, y), *([(kind, y, x)] if kind == "C" else [])]
         for key in keys:
@@ -154,7 +153,7 @@ class Lettering:
         )
 
     def pieces(self, words: str) -> list[tuple[str, str]]:
-        """Return a sentence as pieces of prose, each with the letter that follows it."""
+        """Return a sentence as pieces of prose, each with the symbol that follows it."""
         if not self.mentioned:
             return [(words, "")]
         ends = [(m.start(), m.end()) for m in self._mention.finditer(words)]
@@ -166,7 +165,7 @@ class Lettering:
     # -- statements
 
     def settled(self, record: Record, sections: tuple[Section, ...]) -> tuple[Section, ...]:
-        """Return the sections of a record in the source's scales; statements that become x = x are left out."""
+        """Return the sections of a record in the source's scales; statements that become x = x are omitted."""
         rescale = _Rescale(self, record)
         kept = (
             replace(section, statements=_merged(filter(None, map(rescale.statement, section.statements))))
@@ -184,7 +183,7 @@ class Lettering:
 
 
 class _Rescale:
-    """Rewrites what a record states: an object becomes its scale times the same object, which prints as its letter."""
+    """Rewrites the statements of a record: an object becomes its scale times an object that prints as its symbol."""
 
     def __init__(self, letters: Lettering, record: Record | None):
         self.letters, self.names = letters, PrintedNames.of(record)
@@ -194,7 +193,7 @@ class _Rescale:
         self.unknowns: tuple[Unknown, ...] = () if projected is None else projected.unknowns
 
     def statement(self, statement: Statement) -> Statement | None:
-        """Return a statement in the source's scales, divided by the scale of what it is about."""
+        """Return a statement in the source's scales, divided by the scale of its subject."""
         left, right = statement.left, statement.right
         if left is None:
             return statement
@@ -214,7 +213,7 @@ class _Rescale:
         return replace(statement, left=new, right=right)
 
     def _unit(self, statement: Statement) -> sp.Expr:
-        """Return the scale of what a statement is about: its left-hand side, an unknown's row, or a block."""
+        """Return the scale of the subject of a statement: its left-hand side, an unknown's row, or a block."""
         if statement.row:
             return self.of_symbol(statement.row)
         if statement.rows:
@@ -242,7 +241,7 @@ class _Rescale:
         return sp.BlockMatrix([[block(r, c) for c in range(columns)] for r in range(rows)])
 
     def of_symbol(self, name: str) -> sp.Expr:
-        """Return what a symbol of the engine is over its letter."""
+        """Return the ratio of an engine symbol to its printed symbol."""
         letters = self.letters
         if name in letters.engine:
             return letters.engine[name][1]
@@ -277,7 +276,7 @@ class _Rescale:
         return node if isinstance(node, _Named) else self.of_symbol(node.name) * self._first(node)
 
     def _first(self, node: sp.Symbol) -> sp.Symbol:
-        """Return the first symbol with the letter of a response: those with one letter are equal."""
+        """Return the first engine symbol with the printed symbol of a response; those that share one are equal."""
         meaning = self.names.symbols.get(node.name)
         if not isinstance(meaning, PairName) or meaning.kind != "R" or meaning.b is None:
             return node
@@ -383,7 +382,7 @@ class _Rescale:
 
 
 def _merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Return statements without repetitions; conjugates of responses with one letter are added up."""
+    """Return statements without repetitions; conjugates of responses that share a symbol are added."""
     kept: dict[object, Statement] = {}
     for statement in statements:
         left, right = statement.left, statement.right
@@ -397,21 +396,21 @@ def _merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
 
 
 def two_values(expression: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
-    """Return the two field values whose product an expression is; None if it is another one."""
+    """Return the two field values whose product an expression is; None for other expressions."""
     pair = product_of(expression)
     fields = all(not is_trait(value) and value.field.role != "constant" for value in pair or ())
     return pair if fields else None
 
 
 def _is_scalar(factor: sp.Basic) -> bool:
-    """Return whether a factor is made of parameters, sizes and numbers."""
+    """Return whether a factor consists of parameters, sizes and numbers."""
     return all(
         isinstance(s, (Parameter, Sector, sp.Number, sp.NumberSymbol)) for s in factor.atoms(sp.Symbol, sp.Number)
     )
 
 
 def _split(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """Return a product as a number made of parameters, and the rest."""
+    """Return a product as a factor of parameters and numbers, and the rest."""
     factors = sp.Mul.make_args(expression)
     scale = [factor for factor in factors if _is_scalar(factor)]
     return sp.Mul(*scale), sp.Mul(*(factor for factor in factors if factor not in scale))
@@ -445,7 +444,7 @@ def _multiplied(scale: sp.Expr, expression: sp.Basic) -> sp.Basic:
 
 
 def _without_content(expression: sp.Expr) -> sp.Expr:
-    """Return a sum that equals 0 without the powers of parameters that all its terms have."""
+    """Return a sum that equals 0, divided by the powers of parameters common to all its terms."""
     terms = sp.Add.make_args(sp.expand(expression))
     powers = [_split(term)[0].as_powers_dict() for term in terms]
     bases = dict.fromkeys(base for some in powers for base in some if base.is_Symbol)
@@ -454,7 +453,7 @@ def _without_content(expression: sp.Expr) -> sp.Expr:
 
 
 class _Resolved:
-    """The declared letters of a model, found in its derivation."""
+    """The declared notation of a model, resolved in its derivation."""
 
     def __init__(self, derivation: Derivation):
         self.model = derivation.model
@@ -507,7 +506,7 @@ class _Resolved:
         return replace(letters, rows=tuple(rows[entry.key] for entry in self.model.notation))
 
     def _things(self, entry: SourceLetter, kind: str, names: tuple[str, ...]) -> list[object]:
-        """Return what a key names, at least one thing."""
+        """Return the objects that a key names; at least one."""
         if kind == "" and names[0] in ("z", "G"):
             return ["z"] if names[0] == "z" else list(dict.fromkeys(self.resolvents))
         found = [self._named(entry, name) for name in names]
@@ -538,7 +537,7 @@ class _Resolved:
         return self.known[name]
 
     def _put(self, letters: Lettering, entry: SourceLetter, kind: str, thing: object, given: sp.Expr | None) -> sp.Expr:
-        """Add one letter; return what the named object is over it."""
+        """Add one symbol; return the ratio of the named object to it."""
         match kind, thing:
             case "", str(name):
                 letters.engine[name] = entry.latex, sp.S.One if given is None else given
@@ -564,7 +563,7 @@ class _Resolved:
         raise AssertionError(entry.key)
 
     def _join(self, letters: Lettering) -> None:
-        """Let one field stand for others of the same letter that the equations make equal to it."""
+        """Let one field represent others with the same symbol that the equations make equal to it."""
         for system in self.systems:
             table = {f.field: f for f in system.fields}
             for f in system.fields:
@@ -582,7 +581,7 @@ class _Resolved:
                 letters.pairs.setdefault(moved, (latex, given))
 
     def _check_distinct(self, system: System) -> None:
-        """Refuse a letter for two things that occur in one derivation."""
+        """Refuse a symbol for two objects that occur in one derivation."""
         letters = self.letters
         owners: dict[str, str] = {}
 
@@ -594,7 +593,8 @@ class _Resolved:
                 )
 
         def to_noise(a: Field, j: Field) -> str:
-            """Return what a response is to: the noise, or the field whose equation is the only one with it."""
+            """Return the object to which a response refers: the noise, or the field whose equation is the only one with
+            it."""
             entered = _entered(system, j)
             if entered is None:
                 return f"R[{self.printed[a]},{self.printed[j]}]"
@@ -697,7 +697,7 @@ def _bare(latex: str) -> str:
 
 
 def letters_of(model: Model, notation: str) -> Lettering | None:
-    """Return the letters that a model declares; None for its own names."""
+    """Return the notation that a model declares; None for its own names."""
     if notation not in NOTATIONS:
         raise ParameterError(f"notation={notation} is not known: it must be {' or '.join(NOTATIONS)}")
     return None if notation == MODEL else Lettering.of(derive_model(model))

@@ -1,4 +1,4 @@
-"""The meaning of the engine's names, read from a record, so that printers never guess from spelling."""
+"""The meaning of the engine's names, read from a record, so that printers never infer it from spelling."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SourceName:
 
 @dataclass(frozen=True)
 class Drive:
-    """What a source along a spike adds to the equation of an unknown."""
+    """The contribution of a source along a spike to the equation of an unknown."""
 
     side: str
     unknown: PairName
@@ -77,11 +77,11 @@ Meaning = PairName | OverlapName | SourceName | Drive | None
 
 @dataclass(frozen=True)
 class PrintedNames:
-    """Fields that stand for products, and symbols that stand for order parameters; empty to print names as they are.
+    """Fields that represent products, and symbols that represent order parameters; empty to print names unchanged.
 
-    `written` holds the names with declared LaTeX, for sentences that mention them; `mentioned` all names that cannot be
-    read as words, with the LaTeX of each. With `kernels` the mean of a product of two fields is printed as the order
-    parameter that it is; a declaration prints it as a mean.
+    `written` contains the names with declared LaTeX, for sentences that mention them; `mentioned` contains all names
+    that cannot be read as words, with the LaTeX of each. With `kernels` the mean of a product of two fields is printed
+    as the corresponding order parameter; a declaration prints it as a mean.
     """
 
     products: dict[Field, ProductName] = data_field(default_factory=dict)
@@ -155,7 +155,7 @@ def system_of(record: Record | None) -> System | None:
 
 
 def projected_of(record: Record | None) -> ProjectedProbe | None:
-    """Return the projected probe that a record refers to; None if it precedes that stage."""
+    """Return the projected probe to which a record refers; None if it precedes that stage."""
     return getattr(record, "projected", None)
 
 

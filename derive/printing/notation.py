@@ -1,4 +1,4 @@
-"""What the printers of plain text and of LaTeX have in common: the notation, apart from the marks that write it."""
+"""The notation common to the printers of plain text and of LaTeX, independent of their markup."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class NotationPrinter:
     top: str
     """The mark of a transpose."""
     gap: str
-    """What stands between two factors."""
+    """The separator between two factors."""
     comma: str
-    """What stands between two times."""
+    """The separator between two times."""
     tau: str
     """The spectral time."""
     _print: Callable[..., str]
@@ -41,19 +41,19 @@ class NotationPrinter:
         self.times = Times()
 
     def _written(self, latex: str) -> str:
-        """Write a letter of the source, given as LaTeX."""
+        """Write a symbol of the source, given as LaTeX."""
         raise NotImplementedError
 
     def _letter(self, symbol: sp.Symbol) -> str | None:
-        """The letter of what a declaration names, or of a product; None to print its name."""
+        """The symbol of a declared name or a product; None to print its name."""
         latex = None if self.letters is None else self.letters.word(symbol)
         return None if latex is None else self._written(latex)
 
     marks = ""
-    """What surrounds a letter in a sentence."""
+    """The delimiters of a symbol in a sentence."""
 
     def words(self, sentence: str, prose: Callable[[str], str] = str) -> str:
-        """A sentence, in which names of the model are letters. `prose` prints the pieces between them."""
+        """A sentence in which names of the model are replaced by symbols. `prose` prints the pieces between them."""
         if self.letters is None:
             return prose(sentence)
         return "".join(
@@ -62,11 +62,11 @@ class NotationPrinter:
         )
 
     def _word(self, symbol: Any) -> str:
-        """The name of what a declaration names."""
+        """The name of a declared object."""
         raise NotImplementedError
 
     def _meant(self, meaning: Any, name: str) -> str:
-        """The name of a symbol of the engine, by what it means."""
+        """The name of an engine symbol, by its meaning."""
         raise NotImplementedError
 
     def _in_parentheses(self, printed: str) -> str:
@@ -99,7 +99,7 @@ class NotationPrinter:
         raise NotImplementedError
 
     def _pair(self, kind: str, *fields: Field) -> tuple[str, bool]:
-        """An order parameter, and whether it is that of the fields in the opposite order."""
+        """An order parameter, and whether its fields are in the opposite order."""
         letter = None if self.letters is None or len(fields) != 2 else self.letters.pair(kind, *fields)
         if letter is not None:
             return self._written(letter[0]), letter[1]
@@ -109,7 +109,7 @@ class NotationPrinter:
         return kind + self._index(self._product(a), *map(second, others)), turned
 
     def _noise_letter(self, field: Field) -> str | None:
-        """The letter of the noise of a field."""
+        """The symbol of the noise of a field."""
         if self.letters is None or field not in self.letters.noises:
             return None
         return self._written(self.letters.noises[field][0])

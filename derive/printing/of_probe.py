@@ -75,7 +75,7 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
 
 
 def _spike_sources(record: ProjectedProbe) -> tuple[Statement, ...]:
-    """Return the terms that sources along the spikes add to the equations of the unknowns."""
+    """Return the contributions of sources along the spikes to the equations of the unknowns."""
     return tuple(
         Statement(
             sp.Symbol(f"source_{side.side}_{record.unknowns[row].name}"),
@@ -123,7 +123,7 @@ def _projected_line(
 
 
 def _alignment(record: ProjectedProbe, aligned: Aligned) -> Section:
-    """Return the section of a declared direction: the unknowns that it adds, its source, and its overlap."""
+    """Return the section of a declared direction: its additional unknowns, its source, and its overlap."""
     everything = (*record.unknowns, *aligned.later)
     seen: dict[int, Couplings] = {row: {} for row in range(len(aligned.later))}
     for (row, column), value in aligned.couplings:

@@ -143,7 +143,8 @@ def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = Non
 
 
 def spectral_sections(saddle: SaddlePoint) -> tuple[Section, ...]:
-    """Return what the spectral fields of one probed matrix add to the training level: equations, noises and memory."""
+    """Return the contributions of the spectral fields of one probed matrix to the training level: equations, noises and
+    memory."""
     return (Section("spectral fields", field_lines(saddle.system.spectral)), *saddle_sections(saddle))
 
 

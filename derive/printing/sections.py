@@ -1,4 +1,4 @@
-"""The sections that each record is printed as."""
+"""The sections of each printed record."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from derive.records.system import System
 
 
 def sections_of(record: Record) -> tuple[Section, ...]:
-    """Return the sections of a record, in reading order and in the letters that are switched on."""
+    """Return the sections of a record, in reading order and in the current notation."""
     return _in_letters(record, _sections(record))
 
 
 def joined_sections(saddle: SaddlePoint) -> tuple[Section, ...]:
-    """Return what the spectral fields of one probed matrix add to the training level."""
+    """Return the contributions of the spectral fields of one probed matrix to the training level."""
     return _in_letters(saddle, spectral_sections(saddle))
 
 

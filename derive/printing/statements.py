@@ -1,4 +1,4 @@
-"""The common form of printed records, and lines that several of them share."""
+"""The common form of printed records, and lines shared by several of them."""
 
 from __future__ import annotations
 

@@ -89,9 +89,7 @@ def _groups_of(traits: list[Trait]) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]
     """Return the groups of sites with equal traits: the weight of each and the values of all traits in it."""
     for trait in traits:
         if not trait.discrete or not trait.weights:
-            raise DeriveError(
-                f"trait {trait} has no list of values, so there is no exact expansion; use `derive solve`"
-            )
+            raise DeriveError(f"trait {trait} has no list of values, so no exact expansion exists; use `derive solve`")
     laws = [list(zip(trait.weights, trait.values, strict=True)) for trait in traits]
     return [(sp.Mul(*(w for w, _ in some)), tuple(v for _, v in some)) for some in product(*laws)]
 
@@ -229,7 +227,7 @@ class ExactRun(Evaluation):
     # -- vectors
 
     def at(self, name: str, s: int) -> Array:
-        """Return a vector at a time; zero before the start and for times that are not computed yet."""
+        """Return a vector at a time; zero before the start and for times not computed yet."""
         vector, past = self.fields[name], self.past[name]
         s = s if vector.timed else 0
         if vector.role in ("normal", "constant"):

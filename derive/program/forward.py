@@ -264,7 +264,7 @@ class Lowering:
 
     @ByKind
     def _leaf(self, node: sp.Basic) -> sp.Expr:
-        raise AssertionError(f"{type(node).__name__} stands where only numbers and vectors may stand")
+        raise AssertionError(f"{type(node).__name__} is not allowed where numbers and vectors are expected")
 
     @ByKind
     def _of_past(self, node: sp.Basic) -> sp.Expr:
@@ -358,7 +358,7 @@ class Lowering:
         """Return the argument of a mean as products of two vectors with coefficients."""
         pairs = quadratic_pairs(average)
         if pairs is None:
-            raise DeclarationError(f"{shown(average)} is not quadratic, so the exact pass cannot have it")
+            raise DeclarationError(f"{shown(average)} is not quadratic, so the exact pass cannot average it")
         return WeightedSum(tuple((ONE, self._product(c, a, b)) for c, a, b in pairs), None)
 
     def _product(self, coefficient: sp.Expr, a: FieldAt, b: FieldAt) -> SiteProduct:
@@ -392,7 +392,7 @@ class Lowering:
         if not field.timed and self.clock is not None and field not in self.done:
             return Op("value", (Quoted(field.name),))
         if field not in self.done:
-            raise DeclarationError(f"{shown(value)} is needed before it is known; use it one step earlier")
+            raise DeclarationError(f"{shown(value)} is needed before it is computed; use it one step earlier")
         return Ref(self.done[field])
 
     def _field(self, f: SystemField) -> None:
@@ -571,7 +571,8 @@ class Lowering:
         """Return the factor and the noise whose covariance equals a correlation; None if there is none.
 
         The argument of a random matrix has its correlations in the covariance of the noise, so they are not computed
-        again. Only ratios of sizes are divided out, which never vanish; a matrix drawn afresh gives equal times only.
+        again. Only ratios of sizes, which never vanish, are divided out; for a matrix drawn anew, only equal times are
+        known.
         """
         field = letter.a
         if letter.kind != "C" or letter.b != field or letter.time is not None or not field.timed:

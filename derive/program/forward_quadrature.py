@@ -196,5 +196,5 @@ def refusals(
                 f"{where} is nonlinear in {b}, which is not Gaussian: its response is not an integral",
             )
         elif jumping is not None:
-            why = f"{jumping.shown} jumps and has several arguments: its response to one of them is not an integral"
+            why = f"{jumping.shown} jumps and has several arguments, so its response to one of them is not an integral"
             yield ("R", "", b.name), why

@@ -1,4 +1,4 @@
-"""Lowering of a forward pass by Monte Carlo over sites: laws of any kind, the past kept in orthonormal bases."""
+"""Lowering of a forward pass by Monte Carlo over sites: laws of any kind, with the past in orthonormal bases."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BySampling(Lowering):
         super().__init__(layout, needs, laws, responses)
         if responses == "pathwise" and has_jumps(layout):
             raise DeclarationError(
-                "responses cannot be found pathwise where a law jumps: its derivative misses the jump; "
+                "pathwise responses are not available if a law jumps, because its derivative misses the jump; "
                 "leave responses out, or write responses='stein'"
             )
         self.sharing = Sharing(layout, needs)
@@ -68,7 +68,8 @@ class BySampling(Lowering):
         return Op("law", self._function(rule.laws[0]))
 
     def _function(self, expression: sp.Expr) -> tuple[Value, ...]:
-        """Return a function of field values with these values as arguments; all else in it is equal at all sites."""
+        """Return a function of field values with these values as arguments; everything else in it is equal at all
+        sites."""
         arguments = [value for value in values(expression) if not is_trait(value)]
         bound = {value: Symbol(value.field.name) for value in arguments}
         slots = {value: Slot(Ref(symbol), shown(value)) for value, symbol in bound.items()}

@@ -26,7 +26,8 @@ NOISE, DRAWN, NUMBER = sp.Rational(5, 6), sp.Rational(9, 10), sp.Rational(13, 12
 
 
 def averages_over_traits(layout: Layout) -> Iterator[tuple[str, Trait, sp.Expr]]:
-    """Yield what must have a finite mean over the density of a trait: a description, the trait, a formula."""
+    """Yield the quantities whose mean over the density of a trait must be finite: a description, the trait, a
+    formula."""
     for trait in layout.system.trained_traits:
         if trait.discrete:
             continue

@@ -52,7 +52,7 @@ class LinearProgram:
 
 
 class LinearPrograms:
-    """The stationary limit and the recursion of a setting; laws that they share are written once."""
+    """The stationary limit and the recursion of a setting; shared laws are written once."""
 
     def __init__(self) -> None:
         self.values: dict[Trait, Symbol] = {}
@@ -115,7 +115,7 @@ class _LinearText(ModuleText):
 
 
 class _Lowering:
-    """Lowers linear laws to records of `numerics.runtime.linear`. `programs` holds what one setting shares."""
+    """Lowers linear laws to records of `numerics.runtime.linear`. `programs` contains what one setting shares."""
 
     def __init__(self, linear: LinearSites, programs: LinearPrograms):
         self.linear, self.programs = linear, programs
@@ -209,7 +209,7 @@ class _Lowering:
         expression = sp.sympify(expression)
         for node in outermost(expression, (Mean, Mix, Total, AppliedUndef)):
             raise DeclarationError(
-                f"the coefficient {shown(expression)} holds {shown(node)}, for which the limit of many steps is not "
+                f"the coefficient {shown(expression)} holds {shown(node)}, for which no limit of many steps is "
                 "derived; solve it at a large T"
             )
         slots: dict[sp.Basic, sp.Expr] = {trait(): Slot(Ref(s), trait.name) for trait, s in self.values.items()}
@@ -239,8 +239,8 @@ class _Lowering:
 def _at_rest_first(powers: dict[int, sp.Expr]) -> dict[tuple[int, int], sp.Expr]:
     """Return a polynomial in w as its value at w = 1 plus multiples of 1 - w^d.
 
-    Since 1 - w^d = (1 - w)(1 + w + ...), nothing cancels numerically near the stationary limit w = 1. A single power
-    stays.
+    Since 1 - w^d = (1 - w)(1 + w + ...), nothing cancels numerically near the stationary limit w = 1. A single power is
+    kept.
     """
     powers = {delay: value for delay, value in powers.items() if value != 0}
     if len(powers) < 2:

@@ -1,8 +1,8 @@
 """Nodes of a small typed array language.
 
-A symbol is an object: it is equal only to itself and gets its name when it is printed. Arithmetic stays in SymPy: a
-formula is a SymPy expression whose leaves are symbols of the declaration and slots, each of which holds a value of the
-program. A shape is a tuple of SymPy expressions, checked when a node is constructed.
+A symbol is an object: it is equal only to itself and is named when it is printed. Arithmetic is done by SymPy: a
+formula is a SymPy expression whose leaves are symbols of the declaration and slots, each of which contains a value of
+the program. A shape is a tuple of SymPy expressions, checked when a node is constructed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _(parts: tuple[object, ...]) -> Iterator[Value]:
 def shape_of(value: Value) -> Shape:
     """Return the shape of an array value."""
     if value.shape is None:
-        raise AssertionError(f"a {type(value).__name__} that is not an array stands where an array is needed")
+        raise AssertionError(f"a {type(value).__name__} that is not an array is used where an array is needed")
     return value.shape
 
 
@@ -97,7 +97,7 @@ _slots = count()
 
 
 class Slot(sp.Symbol):
-    """A leaf of a formula that holds a value of the program. No two slots are equal."""
+    """A leaf of a formula that contains a value of the program. No two slots are equal."""
 
     __slots__ = ("number", "value")
     number: int
@@ -289,7 +289,7 @@ class Tuple(Value):
 
 @ByKind
 def as_argument(argument: Any) -> Value | int | None:
-    """Return an argument of a runtime function as a value; integers and None stay."""
+    """Return an argument of a runtime function as a value; integers and None are unchanged."""
     return argument  # type: ignore[no-any-return]
 
 

@@ -123,7 +123,7 @@ class _Spectral(AtSites):
         return Formula(super().number(expression.xreplace(inner)).expression, (self.steps,) if over else SCALAR)
 
     def averaged_over(self, average: TraitAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
-        """Return the traits, or all sampled values of a site, that an average is over, and their laws."""
+        """Return the traits, or all sampled values of a site, over which an average is taken, and their laws."""
         sites = self._sampled(average.expression)
         if sites is None:
             traits = tuple(value.field for value in traits_in(average.expression))
@@ -166,7 +166,7 @@ class _Spectral(AtSites):
 
     @property
     def law_arguments(self) -> tuple[Symbol, ...]:
-        """The arguments that functions take besides the bulk responses."""
+        """The arguments of functions in addition to the bulk responses."""
         return (self.laws,) if self.law else ()
 
     def driving(self, probe: Field) -> tuple[Symbol, ...]:
@@ -303,7 +303,7 @@ def alike_record(labels: LabelSymmetry) -> RuntimeRecord:
 def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
     """Return whether A(z) is a direct sum over the irreducible representations of the label permutations.
 
-    That holds where all unknowns have the labels, and these enter through shapes alone.
+    That holds if all unknowns have the labels, and these enter through shapes alone.
     """
     projected = blocks.projected
     sizes = [axis.size for axis in labels.axes]
@@ -693,7 +693,7 @@ def _curve_tables(build: _Spectral, bulk: Bulk, curve: sp.Expr, arguments: tuple
 
 
 def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tuple[str, str], ...]:
-    """Return the densities that site averages are over, by kind and as declared."""
+    """Return the densities over which site averages are taken, by kind and as declared."""
     in_words = as_declared(projected.system.model, projected.system.fields)
     densities: dict[tuple[str, str], None] = {}
     for trait in (trait for trait in traits if not trait.discrete):

@@ -261,7 +261,7 @@ class Evaluation:
 
     def _data(self, name: str) -> Array:
         if name not in self.arrays:
-            raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
+            raise DeriveError("data are numbers, not symbols, so no exact expansion exists; use `derive solve`")
         return self.decimals(np.asarray(self.arrays[name], float))
 
     def decimals(self, numbers: Array) -> Array:

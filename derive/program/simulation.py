@@ -119,7 +119,7 @@ class KeptField:
 
 @dataclass(frozen=True)
 class Held:
-    """A matrix at the current time and, where they are used, at earlier times, latest first.
+    """A matrix at the current time and, if they are needed, at earlier times, latest first.
 
     Fresh matrices are drawn at every time.
     """
@@ -457,7 +457,7 @@ class _Build:
 
     @ByKind
     def _number_leaf(self, node: sp.Basic) -> Value:
-        raise DeclarationError(f"{shown(node)} stands where only numbers may stand")
+        raise DeclarationError(f"{shown(node)} is not allowed where numbers are expected")
 
     @_number_leaf.on(Total)
     def _total_number(self, node: Total) -> Value:
@@ -635,7 +635,7 @@ class _Build:
     # -- directions of the spikes
 
     def _beside(self, probe: DeclaredSpectrum) -> SpikeDirections:
-        """Return the directions and matrices of the alignments and resolvent products of a probe."""
+        """Return the directions and matrices for the alignments and resolvent products of a probe."""
         between = tuple((name, self.matrix(self._now(matrix))) for name, matrix in probe.between)
         return replace(self._spikes(self._now(probe.matrix)), between=between)
 

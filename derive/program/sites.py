@@ -44,7 +44,7 @@ class SiteChannel:
 class FieldSpan:
     """Fields that share an orthonormal basis of their past: all arguments of random matrices, or a single field.
 
-    A `fresh` span restarts at every time, because its matrices are drawn afresh, and holds no past.
+    A `fresh` span restarts at every time, because its matrices are drawn anew, and stores no past.
     """
 
     hint: str

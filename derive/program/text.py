@@ -121,7 +121,7 @@ class _Arithmetic(CodePrinter):
     def _print_Symbol(self, leaf: sp.Basic) -> str:
         symbol = self.text.bound.get(leaf)
         if symbol is None:
-            raise DeclarationError(f"{leaf} stands where only numbers may stand")
+            raise DeclarationError(f"{leaf} is not allowed where numbers are expected")
         return symbol if isinstance(symbol, str) else self.text.names.of(symbol)
 
     _print_Clock = _print_Sector = _print_Dummy = _print_Symbol
@@ -179,7 +179,8 @@ class _Arithmetic(CodePrinter):
         return f"(1 * ({self._print(expr.args[0])} == {self._print(expr.args[1])}))"
 
     def _print_Heaviside(self, expr: sp.Basic) -> str:
-        """Print the function itself: SymPy's Piecewise asks for the signs of roots, which it cannot always tell."""
+        """Print the function itself: SymPy's Piecewise asks for the signs of roots, which it cannot always
+        determine."""
         step, at_zero = expr.args
         return f"{self.module}.heaviside({self._print(step)}, {self._print(at_zero)})"
 

@@ -6,7 +6,7 @@ from derive.support.display import DisplayedSections
 
 
 class Record(DisplayedSections):
-    """The result of a stage. `assumptions` accumulates, so the last record shows all of them."""
+    """The result of a stage. `assumptions` accumulates, so the last record lists all of them."""
 
     title: str = ""
     assumptions: tuple[str, ...]

@@ -18,7 +18,7 @@ from derive.records.system import Mixing, System
 
 @dataclass(frozen=True)
 class LinearPart:
-    """coefficient * z^power * (1 + z)^(-delay) times a field or a source, whose labels `mixing` may have mapped."""
+    """coefficient * z^power * (1 + z)^(-delay) times a field or a source, with labels possibly mapped by `mixing`."""
 
     target: Field
     of: Field
@@ -56,7 +56,7 @@ class LinearSites(Record):
         return any(f.labelled for f in fields) or any(part.mixing is not None for part in self.parts)
 
     def _own(self) -> list[sp.Expr]:
-        """Coefficients besides those of parts, memories and covariances."""
+        """Coefficients that do not belong to parts, memories or covariances."""
         return []
 
     @cached_property
@@ -97,8 +97,8 @@ class OverlapTerm:
 class Recursion(LinearSites):
     """The linear map of one training step, with the noise drawn afresh at each step.
 
-    `observed` holds the fields of each observable. `stirred` are fields whose equations hold white noise.
-    `overlap_terms` are means over sites that are linear in fields, as planted directions give.
+    `observed` contains the fields of each observable. `stirred` are fields whose equations contain white noise.
+    `overlap_terms` are means over sites that are linear in fields, such as those due to planted directions.
     """
 
     observed: tuple[tuple[str, tuple[Field, ...]], ...]
@@ -120,10 +120,10 @@ class Recursion(LinearSites):
 class StationaryLimit(LinearSites):
     """The stationary limit of linear training: x(z) tends to the limit of x(t) as z -> 0.
 
-    `drives` are the random terms in the equations of fields. `means` holds, by symbol, the means in the observables as
-    triples (coefficient, a, b) for the mean of a b label by label; a and b are None for a mean of traits alone.
-    `forgotten` names a starting value that is omitted because it is not linear in the sources; it does not matter if
-    training forgets its start.
+    `drives` are the random terms in the equations of fields. `means` contains, by symbol, the means in the observables
+    as triples (coefficient, a, b) for the mean of a b label by label; a and b are None for a mean of traits alone.
+    `forgotten` names a starting value that is omitted because it is not linear in the sources; it has no effect if
+    training forgets its initial condition.
     """
 
     drives: tuple[LinearPart, ...]

@@ -62,16 +62,16 @@ class Directions:
 class Aligned:
     """A declared direction on one side of the probed matrix: its overlap with `probe` joins the unknowns of A(z).
 
-    `later` are the unknowns that its equation needs besides those of A(z), its own among them; no equation of A(z)
-    depends on them. couplings[(row, column)] multiplies an unknown of A(z), or one of `later`, which follow them, in
-    the equation of later[row].
+    `later` are the additional unknowns in its equation, including its own; no equation of A(z) depends on them.
+    couplings[(row, column)] multiplies an unknown of A(z), or one of `later`, which follow them, in the equation of
+    later[row].
 
-    `earlier` are responses that a source along the direction drives and that vanish without it; they depend on no
-    unknown of A(z). sources[(row, column)] multiplies earlier[column] in the equation of earlier[row], and feeds[(row,
-    column)] does so in the equation of an unknown of A(z).
+    `earlier` are responses that only a source along the direction drives; they depend on no unknown of A(z).
+    sources[(row, column)] multiplies earlier[column] in the equation of earlier[row], and feeds[(row, column)] does so
+    in the equation of an unknown of A(z).
 
-    Neither adds a zero to det A(z). `drive` is what the source adds to the equations of the unknowns of A(z), followed
-    by those of `earlier`.
+    Neither adds a zero to det A(z). `drive` is the contribution of the source to the equations of the unknowns of A(z),
+    followed by those of `earlier`.
     """
 
     name: str
@@ -100,7 +100,7 @@ class DiagonalSpread:
     """Training fields on diagonals as linear combinations of independent standard normals.
 
     values[a] = sum_b lower[a][b] normals[b], b <= a, where lower is the Cholesky factor of the covariance of the
-    values. `inverse` is the inverse of lower, zero in directions without variance. Both are numbers of the training
+    values. `inverse` is the inverse of lower, zero in directions without variance. Both are computed by the training
     level.
     """
 
@@ -119,8 +119,8 @@ class DiagonalSpread:
 class SampledSiteValues:
     """The diagonal entries of a sector whose law is sampled.
 
-    `entries` are functions of training fields and traits of the site. `reach` holds bounds on them. `law` holds joint
-    values of all entries with their weights. Both are numbers of the training level.
+    `entries` are functions of training fields and traits of the site. `reach` contains bounds on them. `law` contains
+    joint values of all entries with their weights. Both are computed by the training level.
     """
 
     sector: Sector
@@ -135,7 +135,7 @@ class SampledSiteValues:
 
     @property
     def of_traits(self) -> bool:
-        """Whether the entries depend on traits alone, so that only fields given the entries are sampled."""
+        """Whether the entries depend on traits alone, so that only fields conditional on the entries are sampled."""
         return all(isinstance(value.field, Trait) for value in self.values)
 
     @property
@@ -148,7 +148,7 @@ class SampledSiteValues:
     def known(self) -> bool:
         """Whether the traits take few values.
 
-        Each value is then a group of sites, and fields that are Gaussian within a group need no samples.
+        Each value then defines a group of sites, and fields that are Gaussian within a group need no samples.
         """
         return self.of_traits and all(value.field.discrete for value in self.values)
 
@@ -168,13 +168,12 @@ class ProjectedProbe(Record):
     vectors with the spikes. `alignments` are the same for declared directions.
 
     `differing` are the spectral fields of sites that differ by traits. Their equations are solved site by site before
-    they are averaged, so that their couplings and the bulk equations hold averages of the sites' responses. `spreads`
-    are the Gaussian variables behind training fields on diagonals. `sampled` are the diagonal entries with a sampled
-    law.
+    averaging, so their couplings and the bulk equations contain averages of the sites' responses. `spreads` are the
+    Gaussian variables behind training fields on diagonals. `sampled` are the diagonal entries with a sampled law.
 
-    For traces with other matrices: `images` holds the symbol of tr R A by the name of A. `sources` are the derivatives
-    of the bulk equations with respect to epsilon in M + epsilon A, at epsilon = 0. `slopes` are the derivatives with
-    respect to each response that vanishes at epsilon = 0.
+    For traces with other matrices: `images` contains the symbol of tr R A by the name of A. `sources` are the
+    derivatives of the bulk equations with respect to epsilon in M + epsilon A, at epsilon = 0. `slopes` are the
+    derivatives with respect to each response that vanishes at epsilon = 0.
     """
 
     system: System
@@ -210,7 +209,7 @@ class ProjectedProbe(Record):
 
     @cached_property
     def measured(self) -> tuple[MeasuredParameter, ...]:
-        """The numbers of the training level that the equations take as parameters."""
+        """The quantities of the training level that the equations take as parameters."""
         scales = (scale for _, combination in self.couplings for scale, _ in combination)
         entries = (entry for _, entry in self.propagator)
         parameters = {
@@ -220,12 +219,12 @@ class ProjectedProbe(Record):
 
     @cached_property
     def polynomials(self) -> tuple[sp.Expr, ...] | None:
-        """The bulk equations as polynomials; None if averages over sites have no such form."""
+        """The bulk equations as polynomials; None if averages over sites do not have this form."""
         return as_polynomials(self.bulk_equations)
 
     @property
     def algebraic(self) -> tuple[sp.Expr, ...]:
-        """The polynomials, for callers that have refused the case without them."""
+        """The polynomials, for callers that have excluded the case without them."""
         assert self.polynomials is not None
         return self.polynomials
 
@@ -308,8 +307,8 @@ MAP = EngineSymbol("s_map", real=True)
 class Pencil(Record):
     """A(z) reduced: each cycle is one eigenproblem that does not depend on z; `rest` has no such reduction.
 
-    `idle` rows belong to neither: they lie on no cycle, and the determinant has no zero from them. `divided` is A(z)
-    with rows of differing sites divided by their averages; cycles refer to it.
+    `idle` rows belong to neither: they lie on no cycle and contribute no zero to the determinant. `divided` is A(z)
+    with the rows of differing sites divided by their averages; cycles refer to it.
     """
 
     blocks: BlockMatrix

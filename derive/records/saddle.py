@@ -99,8 +99,8 @@ class Conjugates(Record):
 
     @cached_property
     def all(self) -> tuple[Conjugate, ...]:
-        """The derivative of the effective action by a correlation is a correlation of response fields, which vanishes;
-        that by a response is what multiplies it, and becomes a memory."""
+        """The derivative of the effective action with respect to a correlation is a correlation of response fields,
+        which vanishes; the derivative with respect to a response is its prefactor, which becomes a memory term."""
         pairs: dict[frozenset[Field], tuple[Field, Field]] = {}
         for c in self.saddle.covariances:
             pairs.setdefault(frozenset((c.a, c.b)), (c.a, c.b))

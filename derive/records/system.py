@@ -125,7 +125,7 @@ class SystemField:
     starts: tuple[Rule, ...] = ()
     derivative: bool = False
     origin: Eq | None = data_field(default=None, compare=False, repr=False)
-    """The declared equation that it comes from, for messages."""
+    """The declared equation from which it derives, for messages."""
 
     @property
     def product(self) -> DisorderRule | None:
@@ -161,7 +161,7 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class ProbeTimes:
-    """Times of a probed matrix that is followed through training: after `stop` updates of a training of `run` steps.
+    """Times of a probed matrix that is followed during training: after `stop` updates of a run of `run` steps.
 
     `ahead` says whether order parameters include the last time.
     """
@@ -173,7 +173,7 @@ class ProbeTimes:
 
     @property
     def mask(self) -> sp.Expr:
-        """One for spikes that are present when the matrix is taken, zero for later ones."""
+        """One for spikes already present in the matrix, zero for later ones."""
         return sp.Piecewise((sp.S.One, self.stop > PAST), (sp.S.Zero, True))
 
 
@@ -208,7 +208,8 @@ class System(Record):
     traces: tuple[SpectralFields, ...] = ()
     """The fields of probed matrices, with those of the matrices between their resolvents."""
     stopping: ProbeTimes | None = None
-    """The times of probed matrices that are followed through training, or whose directions follow their last spike."""
+    """The times of probed matrices that are followed during training, or whose directions come after their last
+    spike."""
     title = "Equations with weights written out"
 
     @property
@@ -222,7 +223,7 @@ class System(Record):
         return replace(self, fields=(*self.fields, *probe.fields), probes=(probe,), middle=probe.middle)
 
     def traced(self, label: str) -> System | None:
-        """Return the same with the fields for traces of one probed matrix; None if no traces are declared."""
+        """Return the system with the fields for traces of one probed matrix; None if no traces are declared."""
         probe = next((probe for probe in self.traces if probe.label == label), None)
         return None if probe is None else replace(self, fields=(*self.fields, *probe.fields), probes=(probe,))
 
@@ -258,7 +259,7 @@ class System(Record):
         return tuple(trait for trait in self.traits if trait in traits)
 
     def traits_beside(self, standing: Iterable[FieldAt]) -> tuple[Trait, ...]:
-        """Return the traits by which training sites differ if these values are diagonal entries of a probed matrix."""
+        """Return the traits that distinguish training sites if these values are diagonal entries of a probed matrix."""
         traits = {*self.trained_traits, *(value.field for value in standing)}
         return tuple(trait for trait in self.traits if trait in traits)
 
@@ -281,9 +282,9 @@ class System(Record):
 
 
 def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:
-    """Return a mean in the probed matrix as a mean at the clock, and the time at which it is taken; None for all times.
+    """Return a mean in the probed matrix as a mean at the clock, and the time of its evaluation; None for all times.
 
-    A mean in a history of updates is taken at all times before the last update.
+    A mean in a history of updates is needed at all times before the last update.
     """
     times = [v.time for v in average.atoms(FieldAt) if v.time is not None]
     if clock is None or not times:
@@ -296,17 +297,18 @@ def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:
 
 
 def is_quadratic(average: Mean) -> bool:
-    """Return whether a mean is of a sum of products of two field values, or of traits alone."""
+    """Return whether the argument of a mean is a sum of products of two field values, or of traits alone."""
     return is_moment(average) or quadratic_pairs(average) is not None
 
 
 def is_moment(average: Mean) -> bool:
-    """Return whether a mean is of traits alone, so that it follows from their law."""
+    """Return whether a mean contains traits alone, so that it follows from their law."""
     return all(map(is_trait, average.atoms(FieldAt)))
 
 
 def quadratic_pairs(average: Mean) -> tuple[tuple[sp.Expr, FieldAt, FieldAt], ...] | None:
-    """Return a quadratic mean as (coefficient, a, b) triples, traits in the coefficients; None if it is not one."""
+    """Return a quadratic mean as triples (coefficient, a, b) with traits in the coefficients; None if it is not
+    quadratic."""
     pairs = []
     for term in sp.Add.make_args(apart(sp.expand, average.expression)):
         scale, vectors = sp.S.One, []

@@ -120,7 +120,7 @@ def report_of(
 
 
 def _letters() -> list[Chapter]:
-    """Return the chapter with the table of letters, if the report is in those of a source."""
+    """Return the chapter with the table of symbols, if the report uses the notation of a source."""
     letters = current()
     if letters is None:
         return []
@@ -158,7 +158,7 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
 
 
 def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
-    """Return the outliers, else the first quantities that were compared."""
+    """Return the outliers, otherwise the first quantities that were compared."""
     if comparison is None or not comparison.rows:
         return []
     rows = [row for row in comparison.rows if "outlier" in row.quantity] or list(comparison.rows[:6])
@@ -176,7 +176,7 @@ def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
 
 
 def _difference(row: ComparisonRow) -> str:
-    """Return the difference in standard errors, marked where it is too large."""
+    """Return the difference in standard errors, with a mark if it is too large."""
     if row.difference is None:
         return "–" if row.agrees else "differs"
     return f"{row.difference:+.2f}".replace("-", "−") + ("" if row.agrees else " differs")

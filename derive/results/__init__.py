@@ -1,4 +1,5 @@
-"""What the verbs return: frozen results of plain data, which know how they were made, convert, save, open and draw."""
+"""Results of the verbs: frozen records of plain data with their provenance, which convert, save, open and plot
+themselves."""
 
 from derive.results.check import Check, LawTried
 from derive.results.comparison import Comparison, compare

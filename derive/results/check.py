@@ -1,4 +1,4 @@
-"""How a declaration fared with the laws that every one must obey."""
+"""The result of testing a declaration against the laws that every declaration must obey."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ BROKE = "broke"
 
 @dataclass(frozen=True)
 class LawTried:
-    """One law: whether it held, does not apply, was not decided, not tried or broke, why, and with which files.
+    """One law: whether it held, does not apply, was not decided, not tried or broke, the reason, and the files
+    compared.
 
-    `declarations` are the texts of the files that were compared; `derive solve` runs them.
+    `declarations` are the texts of the compared files; `derive solve` runs them.
     """
 
     law: str
@@ -33,7 +34,8 @@ class LawTried:
 
 @dataclass(frozen=True)
 class Check:
-    """The laws that were tried on a declaration, at some values of its parameters. It is false if one broke.
+    """The laws that were tested on a declaration at given values of its parameters. Its truth value is false if one
+    broke.
 
     >>> import derive
     >>> from derive.results import LawTried, Provenance
@@ -54,7 +56,7 @@ class Check:
 
     @property
     def broken(self) -> tuple[LawTried, ...]:
-        """The laws that do not hold."""
+        """The laws that broke."""
         return tuple(law for law in self.laws if law.status == BROKE)
 
     def as_dict(self) -> dict[str, Any]:
@@ -69,7 +71,7 @@ class Check:
         }
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per law: its name, how it fared, why, and the seconds that it took."""
+        """One row per law: its name, status, reason, and time in seconds."""
         pandas = optional("pandas")
 
         columns = ("law", "status", "reason", "seconds")

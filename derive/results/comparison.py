@@ -1,4 +1,4 @@
-"""Theory against simulation."""
+"""Theory compared with simulation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Saved):
-    """Theory against simulation, quantity by quantity in standard errors; false in a condition if they differ.
+    """Theory compared with simulation, quantity by quantity in standard errors; false in a condition if they differ.
 
     >>> import derive
 
@@ -74,12 +74,12 @@ class Comparison(Saved):
 
     @property
     def parameters(self) -> dict[str, int | float | str]:
-        """All values, choices among them."""
+        """All values, including choices."""
         return self.theory.parameters
 
     @property
     def trouble(self) -> tuple[str, ...]:
-        """Why theory or simulation is not to be trusted; that they differ is for `agrees` and `verdict` to say."""
+        """Why theory or simulation is unreliable; a difference between them is reported by `agrees` and `verdict`."""
         return (*self.theory.trouble, *self.simulation.trouble)
 
     def to_frame(self) -> pandas.DataFrame:
@@ -97,7 +97,7 @@ class Comparison(Saved):
         return tree_of({"theory": self.theory, "simulation": self.simulation})
 
     def plot(self) -> Figure:
-        """Histogram with the law of the bulk, outliers of both, and the observables of both."""
+        """Plot the histogram with the law of the bulk, the outliers of both, and the observables of both."""
         from numerics.plots.theory import draw_both
 
         if self.failed:
@@ -169,11 +169,11 @@ class Comparison(Saved):
 
 
 def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None = None) -> Comparison:
-    """Set a solution against samples of the same model at the same values.
+    """Compare a solution with samples of the same model at the same values.
 
-    The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom;
-    observables at a handful of times. `smaller`: samples at about half the size, which take the corrections out of
-    the moments of a bulk without outliers.
+    The k-th outlier above the bulk is compared with the k-th largest eigenvalue, outliers below the bulk from the
+    bottom; observables at a handful of times. `smaller`: samples at about half the size, which extrapolate the moments
+    of a bulk without outliers in 1/D.
 
     >>> import derive
 
@@ -185,9 +185,9 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     """
     if not (isinstance(theory, Solution) and isinstance(simulation, Simulation)):
         kinds = f"{type(theory).__name__} and a {type(simulation).__name__}"
-        raise ParameterError(f"compare takes what solve gave and then what simulate gave, not a {kinds}")
+        raise ParameterError(f"compare takes the results of solve and simulate, in this order, not a {kinds}")
     if smaller is not None and not isinstance(smaller, Simulation):
-        raise ParameterError(f"smaller takes what simulate gave at a smaller size, not a {type(smaller).__name__}")
+        raise ParameterError(f"smaller takes a result of simulate at a smaller size, not a {type(smaller).__name__}")
     for what, one, other in (
         ("setting", theory.setting, simulation.setting),
         ("data", theory.made.data, simulation.made.data),
@@ -198,14 +198,14 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
         theory.made.declaration != simulation.made.declaration
     ):
         raise ParameterError(
-            f"theory and simulation are of two declarations with the name {theory.setting}: solve and simulate the "
-            "same one again"
+            f"theory and simulation are of different declarations named {theory.setting}: solve and simulate the "
+            "same one"
         )
     for name, value in theory.parameters.items():
         other_value = simulation.parameters.get(name)
         if other_value != value:
             raise ParameterError(
-                f"theory and simulation are at different values: {name}={value} and {name}={other_value}"
+                f"theory and simulation have different values: {name}={value} and {name}={other_value}"
             )
     if simulation.seeds < 2:
         raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")

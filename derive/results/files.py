@@ -1,4 +1,4 @@
-"""Open a result that was saved."""
+"""Open a saved result."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ KINDS = (
     *RECORDS,
     LimitDiagnostics,
 )
-"""What a file may hold; nothing else is ever made from one."""
+"""The types that a file may contain; no other object is ever created from one."""
 _NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in KINDS}
 
 
 def open_result(path: str | os.PathLike[str]) -> Any:
-    """The result that `save` wrote: a Solution, Simulation, Comparison, Sweep or Limit.
+    """Return the result written by `save`: a Solution, Simulation, Comparison, Sweep or Limit.
 
     >>> import derive, tempfile, pathlib
 
@@ -87,28 +87,28 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     if not os.path.lexists(file):
         raise DeriveError(f"there is no file {file}; results are written with .save({str(file)!r})")
     if file.is_dir() and file.suffix != ".zarr":
-        raise DeriveError(f"{file} is a directory and no saved result; give a .nc file or a .zarr directory")
+        raise DeriveError(f"{file} is a directory but not a saved result; give a .nc file or a .zarr directory")
     check_seal(file)
     try:
         skeleton, numbers = _of_directory(file) if file.is_dir() else _of_file(file)
         held = parsed_json(skeleton)
         if not fits(held, dict) or held.get("format") != FORMAT:
-            raise DeriveError(f"{file} was saved by another version; make it again with this one")
+            raise DeriveError(f"{file} was saved by another version; compute it again with this one")
         result = decoded(held.get("result"), numbers)
     except DeriveError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever HDF5 raises on a damaged or foreign file
         what = f"{type(error).__name__}: {error}"[:120]
         raise DeriveError(
-            f"{file} is not a result saved by this version, or is damaged ({what}); make it again"
+            f"{file} is not a result saved by this version, or is damaged ({what}); compute it again"
         ) from None
     if not isinstance(result, Saved):
-        raise DeriveError(f"{file} holds no result")
+        raise DeriveError(f"{file} contains no result")
     return result
 
 
 def _of_file(path: Path) -> tuple[bytes, np.ndarray]:
-    """The record of a netCDF file: its text and its numbers, which take no more than the file does."""
+    """Return the record of a netCDF file: its text and its numbers, which take no more memory than the file."""
     h5py = optional("h5py")
 
     with h5py.File(path, "r") as file:
@@ -123,7 +123,7 @@ def _of_file(path: Path) -> tuple[bytes, np.ndarray]:
                 raise ValueError(f"no {name}")
             plain = part.chunks is None and not part.is_virtual and not part.external
             if not plain or part.nbytes > path.stat().st_size:
-                raise ValueError(f"{name} takes more than the file has")
+                raise ValueError(f"{name} needs more data than the file contains")
             parts.append(part[()])
     return parts[0].tobytes(), parts[1]
 
@@ -133,9 +133,9 @@ def _of_directory(path: Path) -> tuple[bytes, np.ndarray]:
 
 
 def decoded(value: Any, numbers: np.ndarray) -> Any:
-    """What `derive.results.saving.Pool` encoded; `numbers` are all its numbers in one row.
+    """Decode the output of `derive.results.saving.Pool`; `numbers` are all its numbers in one array.
 
-    What it never encodes is a ValueError.
+    Anything that it never produces raises ValueError.
     """
     if fits(value, list):
         return [decoded(part, numbers) for part in value]

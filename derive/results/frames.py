@@ -1,4 +1,4 @@
-"""Results as pandas tables; pandas itself is loaded when one is made, which most commands never do."""
+"""Results as pandas tables; pandas is imported on first use, because most commands never need it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import pandas
 
 Result = Any
-"""A Solution, Simulation or Sweep, whose modules know this one."""
+"""A Solution, Simulation or Sweep, whose modules import this one."""
 
 
 def columns_of(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
-    """An array over time and labels as one column per label: name, or name[0], name[1], ..."""
+    """Return an array over time and labels as one column per label: name, or name[0], name[1], ..."""
     if values.ndim == 1:
         return {name: values}
     flat = values.reshape(len(values), -1)

@@ -1,4 +1,4 @@
-"""What is observed after arbitrarily many steps."""
+"""Observables after arbitrarily many steps."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LimitDiagnostics:
-    """How a stationary limit was computed. radius: of the circle in z that values are means over; error: relative;
-    nodes: values of a density, None where there is none."""
+    """Numerical details of a stationary limit. radius: of the circle in z over which values are averaged; error:
+    relative;
+    nodes: values of a density, None if there is none."""
 
     radius: float
     error: float
@@ -31,10 +32,10 @@ class LimitDiagnostics:
 
 @dataclass(frozen=True)
 class Limits:
-    """The stationary limit of training on a grid of parameters, as along a path of ridges.
+    """The stationary limit of training on a grid of parameters, such as a path of ridges.
 
-    axes: the values along each axis; points: a Limit for each point, the last axis fastest. `limits["test_loss"]` has
-    one number per point, NaN where there is no stationary limit.
+    axes: the values along each axis; points: a Limit for each point, with the last axis varying fastest.
+    `limits["test_loss"]` has one number per point, NaN if there is no stationary limit.
 
     >>> import derive
     >>> from derive.api.example import REGRESSION
@@ -59,7 +60,7 @@ class Limits:
         return np.reshape(rows, (*shape, *known.shape))
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per point: parameters and observables; why there is none where there is none."""
+        """One row per point: parameters and observables, or the reason why there is no limit."""
         pandas = optional("pandas")
 
         return pandas.DataFrame(
@@ -71,7 +72,7 @@ class Limits:
 class Limit(Saved):
     """The stationary limit of training, exactly: `limit["test_loss"]` is the value after arbitrarily many steps.
 
-    It is false in a condition if there is no stationary limit; `trouble` says why.
+    It is false in a condition if there is no stationary limit; `trouble` gives the reason.
 
     >>> import derive
     >>> from derive.api.example import REGRESSION
@@ -89,7 +90,7 @@ class Limit(Saved):
 
     @property
     def observables(self) -> dict[str, Any]:
-        """All observables by name: numbers, and of those that are followed label by label arrays."""
+        """All observables by name: numbers, or arrays for observables with labels."""
         if self.found is None:
             raise NumericalError(self.trouble[0])
         return dict(self.found)
@@ -117,13 +118,13 @@ class Limit(Saved):
         }
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row, with a column per observable, and per label of one that is followed label by label."""
+        """One row, with a column per observable, or per label of an observable with labels."""
         pandas = optional("pandas")
 
         return pandas.DataFrame([self.columns()])
 
     def columns(self) -> dict[str, float]:
-        """Numbers by name, those of labels apart: "loss[0]", "loss[1]", ..."""
+        """Numbers by name, with labels as separate columns: "loss[0]", "loss[1]", ..."""
         found: dict[str, float] = {}
         for name, value in self.observables.items():
             for at in np.ndindex(np.shape(value)):

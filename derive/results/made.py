@@ -1,4 +1,4 @@
-"""How a result was made: the declaration, the values, the options and the versions."""
+"""The provenance of a result: declaration, values, options and versions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from derive.version import __version__, library_versions
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a result was made.
+    """The provenance of a result.
 
-    verb: "solve", "simulate" or "compare". target: the name of a setting, the path of a file, or "" for a model that
-    was declared in Python. parameters: all values, choices among them. options: what else was asked for, seeds among
-    them. declaration: its text. data: a fingerprint of each array that was given. versions: of this package and of
-    those that compute. symbols: LaTeX of the parameters that declare it. matrices: LaTeX of the probed matrices, by
-    layer.
+    verb: "solve", "simulate" or "compare". target: the name of a setting, the path of a file, or "" for a model
+    declared in Python. parameters: all values, including choices. options: all other arguments, including seeds.
+    declaration: its text. data: a fingerprint of each given array. versions: of this package and of the libraries that
+    compute. symbols: LaTeX of the parameters that declare it. matrices: LaTeX of the probed matrices, by layer.
     """
 
     verb: str
@@ -47,7 +46,7 @@ class Provenance:
         return " ".join([self.setting, *(f"{name}={shown_value(value)}" for name, value in self.parameters.items())])
 
     def title(self, without: Collection[str] = ()) -> str:
-        """The title of a figure: setting, and parameters with their symbols. without: those that vary."""
+        """The title of a figure: setting, and parameters with their symbols. without: parameters that vary."""
         from numerics.plots.sweeps import shown_symbol
 
         values = [
@@ -59,8 +58,8 @@ class Provenance:
 
     @property
     def command(self) -> str | None:
-        """The command that gives the same result; None for a model that was declared in Python, with arrays, or with
-        what only Python can ask for."""
+        """The command that gives the same result; None for a model declared in Python, with arrays, or with options
+        that only Python has."""
         if not self.target or self.data:
             return None
         values = [f"{name}={value}" for name, value in self.parameters.items()]

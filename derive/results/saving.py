@@ -1,9 +1,9 @@
-"""Results as files: a labelled tree for people and other programs, and beside it the whole result as plain data.
+"""Results as files: a labelled tree for people and other programs, together with the complete result as plain data.
 
-A file is netCDF, or a directory in the format of Zarr. The groups `theory`, `simulation` and `sweep` are what
-`to_xarray()` gives. The group `record`, in a directory two files of that name, holds the result itself, for
-`derive.open`: all its numbers in one row and one text that says what they are. Nothing in it is code, and nothing is
-pickled. Digests say whether anything was changed since.
+A file is netCDF, or a directory in the format of Zarr. The groups `theory`, `simulation` and `sweep` are the output of
+`to_xarray()`. The group `record`, or two files of that name in a directory, stores the result itself for `derive.open`:
+all its numbers in one array, and a text that describes them. It contains no code, and nothing is pickled. Digests
+detect later changes.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ if TYPE_CHECKING:
     import xarray
 
 FORMAT = 4
-"""Version of the record; files of another one are refused."""
+"""Version of the record; files of other versions are refused."""
 SUFFIXES = (".nc", ".zarr")
 SKELETON, NUMBERS = "record-skeleton.json", "record-numbers.f8"
-"""The record in a directory: what the numbers are, and the numbers themselves, in eight bytes each."""
+"""The record in a directory: the description of the numbers, and the numbers themselves, in eight bytes each."""
 
 
 class Saved(ArrayRecord, ABC):
-    """A result that can be written to a file, and opened again with `derive.open`; equal to another one if it has the
-    same numbers and was made in the same way."""
+    """A result that can be saved and reopened with `derive.open`; two are equal if they have the same numbers and
+    provenance."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result, whole or not at all, as netCDF (.nc) or Zarr (.zarr); `derive.open(path)` gives it back."""
+        """Write the result atomically as netCDF (.nc) or Zarr (.zarr); `derive.open(path)` reads it back."""
         return write_result(self, path_of(path))
 
     @abstractmethod
     def to_xarray(self) -> Any:
-        """What the file shows to people."""
+        """The labelled part of the file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PointResult(Saved):
-    """A result at one point, with how it was made."""
+    """A result at one point, with its provenance."""
 
     made: Provenance
     """Declaration, values, options and versions behind the result."""
     trouble: tuple[str, ...] = ()
-    """Why the result is not to be trusted; empty if it is."""
+    """Why the result is unreliable; empty otherwise."""
     failed: bool = False
-    """Whether there are no numbers; the first trouble says why."""
+    """Whether there are no numbers; `trouble` gives the reason."""
 
     def __bool__(self) -> bool:
         return not self.trouble
@@ -75,7 +75,7 @@ class PointResult(Saved):
 
     @property
     def parameters(self) -> dict[str, int | float | str]:
-        """All values, choices among them."""
+        """All values, including choices."""
         return dict(self.made.parameters)
 
     @property
@@ -90,7 +90,7 @@ class PointResult(Saved):
 
 
 def write_result(result: Saved, path: Path) -> Path:
-    """Write a result, whole or not at all."""
+    """Write a result atomically."""
     xarray = optional("xarray")
 
     if path.suffix not in SUFFIXES:
@@ -109,7 +109,7 @@ def write_result(result: Saved, path: Path) -> Path:
             _write_directory(tree, skeleton, pool.numbers(), path)
     except OSError as error:
         raise DeriveError(
-            f"{path}: cannot be written ({error.strerror or error}); make room, or choose another file"
+            f"{path}: cannot be written ({error.strerror or error}); free some space, or choose another file"
         ) from None
     return path
 
@@ -133,14 +133,14 @@ def _write_directory(tree: xarray.DataTree, skeleton: bytes, numbers: np.ndarray
 
 
 def check_zarr(path: Path) -> None:
-    """Refuse to write where Zarr is not installed, or where something else is."""
+    """Raise an error if Zarr is not installed, or if something else exists at the path."""
     check_installed("zarr")
     if path.exists() and not (path / ".zgroup").is_file():
         raise DeriveError(f"{path} exists already and is not a result in Zarr format; choose another name")
 
 
 def as_tree(labelled: Any) -> xarray.DataTree:
-    """A labelled array or tree as a tree."""
+    """Return a labelled array or tree as a tree."""
     library = optional("xarray")
     tree: xarray.DataTree = (
         labelled if isinstance(labelled, library.DataTree) else library.DataTree.from_dict({"/sweep": labelled})
@@ -149,7 +149,7 @@ def as_tree(labelled: Any) -> xarray.DataTree:
 
 
 class Pool:
-    """All numbers of a result in one row, and what is made of them in terms of JSON."""
+    """All numbers of a result in one array, and its structure as JSON."""
 
     def __init__(self) -> None:
         self.parts: list[np.ndarray] = []
@@ -160,9 +160,9 @@ class Pool:
 
     @singledispatchmethod
     def encoded(self, value: Any) -> Any:
-        """The value as JSON; anything but a list, text or number is an object whose only key names its type."""
+        """Return the value as JSON; anything but a list, text or number is an object whose only key names its type."""
         if not is_dataclass(type(value)):
-            raise DeriveError(f"a result holds a {type(value).__name__}, which cannot be saved")
+            raise DeriveError(f"a result contains a {type(value).__name__}, which cannot be saved")
         name = f"{type(value).__module__}.{type(value).__qualname__}"
         parts = [f.name for f in fields(value) if not f.metadata.get("live")]
         return {"object": [name, {part: self.encoded(getattr(value, part)) for part in parts}]}
@@ -200,7 +200,7 @@ class Pool:
     @encoded.register
     def _array(self, array: np.ndarray) -> Any:
         if array.dtype.kind not in "fiub":
-            raise DeriveError(f"a result holds an array of {array.dtype}, which cannot be saved")
+            raise DeriveError(f"a result contains an array of {array.dtype}, which cannot be saved")
         flat = np.asarray(array, float).ravel()
         start, self.count = self.count, self.count + flat.size
         self.parts.append(flat)

@@ -1,8 +1,7 @@
-"""Digests of saved results: of a file at its end, of a directory in a file of its own.
+"""Digests of saved results: at the end of a file, or in a separate file of a directory.
 
-HDF5 reads a file up to the length that stands in it, so that what follows disturbs no reader. The digest is checked
-before anything else looks at the file. Beside that of the whole there is one for each of its blocks, to say where it
-was changed.
+HDF5 reads a file only up to its stored length, so appended bytes do not affect readers. The digest is checked before
+anything else reads the file. Each block has a digest as well, which locates a change.
 """
 
 from __future__ import annotations
@@ -21,28 +20,28 @@ from derive.support.bounds import RESULT_FILES, RESULT_SIZE, THEORY_SIZE
 from derive.support.guarded import digest, opened_file, parsed_json, read_bytes
 
 BLOCKS = 64
-"""So many parts of a file have a digest of their own."""
+"""Number of parts of a file with digests of their own."""
 BLOCK_DIGITS = 8
-"""Hexadecimal digits of the digest of a block: enough to find the place, not to prove the rest."""
+"""Hexadecimal digits of the digest of a block: enough to locate a change, not to prove integrity."""
 LIST = "digests.json"
-"""The file in a directory that has the digests of all others."""
+"""The file in a directory that contains the digests of all others."""
 _START = b'\n{"two-level-dmft":'
 _READ = 1 << 20
-"""Bytes that are read at a time."""
+"""Bytes read at a time."""
 
 
 def sealed(content: bytes) -> bytes:
-    """The content of a file with its digest at the end."""
+    """Return the content of a file with its digest appended."""
     return content + _trailer(io.BytesIO(content), len(content))
 
 
 def sealed_files(contents: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files of a directory, by name, with one that has their digests."""
+    """Return the files of a directory, by name, with an additional one that contains their digests."""
     return {**contents, LIST: _listed({name: digest(content) for name, content in contents.items()})}
 
 
 def check_seal(path: Path) -> None:
-    """Refuse a result that is not as it was saved, with the place where it differs."""
+    """Refuse a result that was modified after it was saved; the error locates the change."""
     if path.is_dir():
         _check_directory(path)
         return
@@ -59,12 +58,12 @@ def check_seal(path: Path) -> None:
         length = size - len(end) + start
         if end[start:] != _trailer(file, length):
             raise DeriveError(
-                f"{path} was changed after it was saved ({_where(file, length, end[start:])}); save it again"
+                f"{path} was modified after it was saved ({_where(file, length, end[start:])}); save it again"
             )
 
 
 def _trailer(file: BinaryIO, length: int) -> bytes:
-    """What stands after so many bytes of a file: their number, their digest, and those of the blocks."""
+    """Return the trailer of a file of this many bytes: their number, their digest, and those of the blocks."""
     whole, blocks = hashlib.sha256(), []
     for first, last in _blocks(length):
         block = hashlib.sha256()
@@ -84,7 +83,7 @@ def _blocks(length: int) -> Iterator[tuple[int, int]]:
 
 
 def _where(file: BinaryIO, length: int, trailer: bytes) -> str:
-    """Where a file is not what its trailer says."""
+    """Return where a file differs from its trailer."""
     told = re.search(rb'"bytes":(\d{1,15}),.*"blocks":"([0-9a-f ]*)"', trailer)
     if told is None:
         return "in the digest at its end"
@@ -97,7 +96,7 @@ def _where(file: BinaryIO, length: int, trailer: bytes) -> str:
 
 
 def _names(directory: Path) -> list[str]:
-    """All files of a directory but the list of digests, in order; neither links nor special files."""
+    """Return all files of a directory except the list of digests, in order, without links and special files."""
     found, waiting = [], [directory]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
@@ -139,8 +138,8 @@ def _check_directory(path: Path) -> None:
     names = _names(path)
     for name in sorted({*names, *map(str, digests)}):
         if name not in names:
-            raise DeriveError(f"{path} was changed after it was saved: {name} is missing; save it again")
+            raise DeriveError(f"{path} was modified after it was saved: {name} is missing; save it again")
         if digests.get(name) != _whole_digest(path / name):
-            raise DeriveError(f"{path} was changed after it was saved: {name} differs; save it again")
+            raise DeriveError(f"{path} was modified after it was saved: {name} differs; save it again")
     if content != _listed(digests):
         raise DeriveError(f"{path / LIST} was changed; save the result again")

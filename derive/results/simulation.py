@@ -37,7 +37,7 @@ class Simulation(PointResult, Samples):
 
     @staticmethod
     def without_numbers(made: Provenance, about: Setting, why: str) -> Simulation:
-        """A simulation whose computation failed."""
+        """Return a simulation whose computation failed."""
         size = int(made.options["size"])
         return Simulation(
             inputs={}, size=size, layers=(), observables={}, about=about, made=made, trouble=(why,), failed=True
@@ -45,11 +45,11 @@ class Simulation(PointResult, Samples):
 
     @property
     def seeds(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return int(self.made.options["seeds"])
 
     def layer(self, label: int | str | None = None) -> SimulatedLayer:
-        """One probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label; the first one if None."""
         self._check_numbers()
         return super().layer(label)
 
@@ -60,8 +60,8 @@ class Simulation(PointResult, Samples):
     def resolvent(
         self, z: Any, layer: int | str | None = None, *, beside: str | None = None, between: str | None = None
     ) -> np.ndarray:
-        """The normalised trace of the resolvent at any z that is not an eigenvalue, or with a declared matrix beside it
-        (tr R A) or between (tr R A R): one row per seed, then as z."""
+        """Return the normalised trace of the resolvent at any z that is not an eigenvalue, or with a declared matrix
+        beside it (tr R A) or between two resolvents: one row per seed, then the shape of z."""
         found = self.layer(layer)
         if beside is not None and between is not None:
             raise ParameterError("give one matrix, with beside= or with between=")
@@ -95,7 +95,7 @@ class Simulation(PointResult, Samples):
         return {**result, **{name: series for name, series in observables.items() if name not in result}}
 
     def kernels(self) -> dict[str, dict[str, Any]]:
-        """Two-time functions that were asked for: axes, mean over the seeds and standard error, as plain data."""
+        """Return the requested two-time functions as plain data: axes, mean over the seeds and standard error."""
         from numerics.simulation.compare import mean_and_error
         from numerics.two_time import axes_of
 
@@ -117,7 +117,7 @@ class Simulation(PointResult, Samples):
         return tree_of({"simulation": self})
 
     def plot(self) -> Figure:
-        """Histogram of the eigenvalues of all seeds, and the observables with their errors."""
+        """Plot the histogram of the eigenvalues of all seeds, and the observables with their errors."""
         from numerics.plots.theory import draw_simulation
 
         self._check_numbers()
@@ -125,7 +125,7 @@ class Simulation(PointResult, Samples):
 
     @property
     def title(self) -> str:
-        """Where the samples were taken."""
+        """The model and parameters of the samples."""
         return f"{self.made.point}, {self._sampled}"
 
     @property
@@ -175,7 +175,7 @@ def _ends(eigenvalues: list[np.ndarray]) -> dict[str, list[Any]]:
 
 
 def layer_as_dict(layer: SimulatedLayer) -> dict[str, Any]:
-    """One layer as plain data; outliers by comparison with time 0."""
+    """Return one layer as plain data; outliers are identified by comparison with time 0."""
     from numerics.simulation.compare import mean_and_error
 
     paths = [layer.outliers(time) for time in layer.times]
@@ -195,7 +195,7 @@ def layer_as_dict(layer: SimulatedLayer) -> dict[str, Any]:
 
 
 def _alignments(layer: SimulatedLayer) -> list[dict[str, Any]]:
-    """Squared cosines of the outermost vectors with declared directions, by eigenvalue, time and label."""
+    """Return squared cosines of the outermost vectors with declared directions, by eigenvalue, time and label."""
     from numerics.simulation.compare import mean_and_error
 
     found = []

@@ -1,4 +1,4 @@
-"""What the theory says at one point."""
+"""The theory at one point."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LARGE_RESIDUAL = 1e-6
-"""A(z) must be singular at an outlier; where its smallest singular value, relatively, is above this, it is not one."""
+"""Largest relative singular value of A(z) at an outlier; A(z) must be singular there."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Solution(PointResult, Prediction):
-    """What the theory says at one point, and how it was computed.
+    """The theory at one point, and how it was computed.
 
-    It is false in a condition if it is not to be trusted; `trouble` says why. Numbers of a solution that diverged do
-    not exist: asking for them raises the error that says so.
+    It is false in a condition if it is unreliable; `trouble` gives the reason. A diverged solution has no numbers:
+    accessing them raises an error with the reason.
 
     >>> import derive
 
@@ -43,7 +43,7 @@ class Solution(PointResult, Prediction):
 
     @staticmethod
     def of(made: Provenance, prediction: Prediction) -> Solution:
-        """A solution with what is wrong with it, if anything is."""
+        """Return a solution with a list of its problems, if any."""
         trouble = []
         for layer in prediction.layers:
             if not np.all(np.isfinite([*layer.outliers, *layer.bulk_edges.ravel()])):
@@ -61,7 +61,7 @@ class Solution(PointResult, Prediction):
 
     @staticmethod
     def without_numbers(made: Provenance, about: Setting, why: str) -> Solution:
-        """A solution whose computation failed."""
+        """Return a solution whose computation failed."""
         return Solution(
             inputs={},
             layers=(),
@@ -75,17 +75,18 @@ class Solution(PointResult, Prediction):
         )
 
     def layer(self, label: int | str | None = None) -> Layer:
-        """One probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label; the first one if None."""
         self._check_numbers()
         return super().layer(label)
 
     def _kernels(self, kind: str) -> Kernels:
-        """All correlations "C" or responses "R"."""
+        """Return all correlations "C" or responses "R"."""
         self._check_numbers()
         return super()._kernels(kind)
 
     def a_matrix(self, z: Any, layer: int | str | None = None) -> np.ndarray:
-        """A(z) at real points outside the bulk; it is singular at the outliers. Of the first layer unless one is named.
+        """Return A(z) at real points outside the bulk; it is singular at the outliers. By default that of the first
+        layer.
 
         >>> import derive
         >>> from derive.api.example import SPIKE
@@ -96,7 +97,7 @@ class Solution(PointResult, Prediction):
 
         found, points = self.layer(layer), np.atleast_1d(real_places(z))
         if self.solver is None:
-            raise ParameterError("A(z) is not kept with a saved result; solve again and ask for it")
+            raise ParameterError("A(z) is not part of a saved result; solve again and compute it")
         return a_matrices(self.solver, self, points, found.label)
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -109,8 +110,8 @@ class Solution(PointResult, Prediction):
     # -- conversions
 
     def as_dict(self, grid: Any = None, resolvent: Any = (), side: str | None = None) -> dict[str, Any]:
-        """Plain data, with the keys that `derive solve --json` prints. grid: where the density is wanted too;
-        resolvent: where traces of the resolvent are, and from which side on the bulk."""
+        """Plain data, with the keys that `derive solve --json` prints. grid: points for the density;
+        resolvent: points for the traces of the resolvent, and the side on the bulk."""
         start = {"setting": self.setting, "parameters": self.parameters}
         if self.failed:
             return {**start, "error": self.trouble[0]}
@@ -143,13 +144,13 @@ class Solution(PointResult, Prediction):
         return {**result, **{name: series for name, series in observables.items() if name not in result}}
 
     def to_frame(self) -> pandas.DataFrame:
-        """Observables with one row per time; of those with labels one column per label."""
+        """Observables with one row per time, and one column per label."""
         from derive.results.frames import frame_of_solution
 
         return frame_of_solution(self)
 
     def to_xarray(self) -> xarray.DataTree:
-        """A labelled tree: observables over time, and a group for each layer that has a name."""
+        """A labelled tree: observables over time, and a group for each named layer."""
         from derive.results.trees import tree_of
 
         return tree_of({"theory": self})
@@ -157,7 +158,7 @@ class Solution(PointResult, Prediction):
     # -- pictures
 
     def plot(self) -> Figure:
-        """Bulk and outliers of every layer, their path, and the observables."""
+        """Plot bulk and outliers of every layer, their path, and the observables."""
         from numerics.plots.theory import draw_solution
 
         self._check_numbers()

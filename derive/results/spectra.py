@@ -1,4 +1,4 @@
-"""What the matrices of a trained network look like."""
+"""Spectra of the weight matrices of a trained network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Skipped:
-    """An array of the file that has no spectrum, and why; `damaged` where it should have had one."""
+    """An array of the file without a spectrum, and the reason; `damaged` if it should have one."""
 
     name: str
     shape: tuple[int, ...]
@@ -31,11 +31,10 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Spectra:
-    """The weight matrices of a network, each as bulk and outliers; of two checkpoints also what changed.
+    """The weight matrices of a network, each as bulk and outliers; for two checkpoints also the changes.
 
     `file` is the file, or the type of a model in memory. `s["fc.weight"]` is the spectrum of one matrix. `tied` are
-    names of arrays that hold the numbers of another, with its name; `skipped` are arrays without a spectrum, with the
-    reason.
+    names of arrays that equal another, with its name; `skipped` are arrays without a spectrum, with the reason.
 
     >>> import derive
     >>> s = derive.spectra("weights.npz")  # doctest: +SKIP
@@ -65,7 +64,7 @@ class Spectra:
 
     @property
     def kinds(self) -> dict[str, tuple[FittedSpectrum, ...]]:
-        """Matrices of the same name but for a number, such as `h.*.mlp.weight`, in order of depth."""
+        """Matrices whose names differ only by a number, such as `h.*.mlp.weight`, in order of depth."""
         known = {one.name: one for one in self.matrices}
         return {kind: tuple(known[name] for name in names) for kind, names in by_kind(known).items()}
 
@@ -87,10 +86,11 @@ class Spectra:
         return found
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per matrix: sizes, scale, edges, law, number beyond, localisation, tail exponent, verdict in words.
+        """One row per matrix: sizes, scale, edges, law, number beyond the edges, localisation, tail exponent, verdict
+        in words.
 
         participation_rows, participation_columns: participation ratios of the vectors of the largest singular value;
-        tail_exponent: that of the fitted power law; trust it only where tail_doubts is empty.
+        tail_exponent: exponent of the fitted power law; trust it only if tail_doubts is empty.
         """
         pandas = optional("pandas")
 
@@ -134,7 +134,7 @@ class Spectra:
         return frame
 
     def plot(self) -> Figure:
-        """Each matrix with its law and outliers, or all of them over depth where there are many."""
+        """Plot each matrix with its law and outliers, or all of them over depth if there are many."""
         from numerics.plots.spectra import draw_spectra
 
         return draw_spectra(self.matrices, self.compared, self.title, self.changes)
@@ -160,7 +160,7 @@ class Spectra:
 
 
 def verdict_of(one: FittedSpectrum) -> str:
-    """One sentence about a matrix: its bulk, its outliers, where they live, and its tail."""
+    """Return a sentence about a matrix: its bulk, its outliers, their localisation, and its tail."""
     above = sum(outlier.side == "above" for outlier in one.outliers)
     below = len(one.outliers) - above
     if one.picture == EXTENSIVE:
@@ -180,20 +180,21 @@ def verdict_of(one: FittedSpectrum) -> str:
         for side, name in ((one.vectors[0].left, "rows"), (one.vectors[0].right, "columns"))
         if side.localised
     ]
-    return f"{words}; the largest singular value lives on about {' and '.join(places)}" if places else words
+    return f"{words}; the vectors of the largest singular value extend over about "
+    f"{' and '.join(places)}" if places else words
 
 
 def notes_of(one: FittedSpectrum) -> list[str]:
-    """What a reader should know before trusting the numbers of a matrix."""
+    """Return caveats about the numbers of a matrix."""
     notes = []
     if one.layout != MATRIX:
         notes.append(f"kernel {' x '.join(map(str, one.shape))}, read as {one.layout}, unfolded")
     if one.left_out:
-        notes.append(f"{one.left_out} rows and columns of zeros left out")
+        notes.append(f"{one.left_out} rows and columns of zeros omitted")
     if one.verdict == NOT:
         notes.append(
             f"the bulk is not Marchenko-Pastur (KS {one.distance:.2g}, noise has at most {one.distance_allowed:.2g}): "
-            "scale and edges describe it badly, and what lies beyond is a tail rather than outliers"
+            "scale and edges describe it poorly, and the values beyond form a tail rather than outliers"
         )
     elif one.verdict != FITS:
         notes.append(
@@ -209,11 +210,11 @@ def notes_of(one: FittedSpectrum) -> list[str]:
         )
     if one.largest_entry > one.entry_threshold:
         notes.append(
-            f"the largest entry is {one.largest_entry:.3g} times the scale, and one above {one.entry_threshold:.3g} "
-            "can make an outlier by itself"
+            f"the largest entry is {one.largest_entry:.3g} times the scale, and a single entry above "
+            f"{one.entry_threshold:.3g} can create an outlier"
         )
     if one.tail is not None:
-        doubts = f"not to be believed: {', and '.join(one.tail_doubts)}" if one.tail_doubts else "believed, although "
+        doubts = f"not reliable: {', and '.join(one.tail_doubts)}" if one.tail_doubts else "believed, although "
         doubts += "" if one.tail_doubts else "a log-normal tail is rarely excluded and eigenvalues repel each other"
         notes.append(
             f"power law of the {one.tail.count} largest eigenvalues: exponent "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,18 +23,20 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from numerics.plots.sweeps import SweepData
+
 SHOWN = 5
-"""Rows of a long table that are shown at either end."""
+"""Rows of a long table shown at either end."""
 MOST_LISTED = 8
 """Quantities that an error names."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep(Saved):
-    """Results on a grid: axes with their values, and one result per point, the last axis fastest.
+    """Results on a grid: axes with their values, and one result per point, with the last axis varying fastest.
 
-    A point is a Solution, a Simulation or a Comparison, as `made.verb` says. One that diverged is there all the same
-    and says so. The sweep is false in a condition if no point can be trusted.
+    A point is a Solution, a Simulation or a Comparison, as given by `made.verb`. Diverged points are included and
+    marked as such. The sweep is false in a condition if no point is reliable.
 
     >>> import derive
 
@@ -58,7 +61,7 @@ class Sweep(Saved):
 
     @property
     def trouble(self) -> tuple[str, ...]:
-        """What is wrong, and at how many points."""
+        """The problems, and the number of points with each."""
         bad = [point for point in self.points if not point]
         if not bad:
             return ()
@@ -67,11 +70,11 @@ class Sweep(Saved):
 
     @property
     def missing(self) -> int:
-        """At how many points there is nothing."""
+        """The number of points without a result."""
         return sum(point.failed for point in self.points)
 
     def at(self, **values: Any) -> Any:
-        """The result at the values of all axes."""
+        """Return the result at the given values of all axes."""
         for point in self.points:
             if all(point.parameters[name] == values.get(name) for name in self.axes):
                 return point
@@ -79,8 +82,8 @@ class Sweep(Saved):
         raise ParameterError(f"no point of the sweep is at {wanted}; its axes are {', '.join(self.axes)}")
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """An observable at all points: the axes of the sweep first, then seeds where it is simulated, then time; NaN
-        where a point diverged. Of comparisons what the theory says."""
+        """Return an observable at all points: the axes of the sweep first, then seeds if it is simulated, then time;
+        NaN if a point diverged. For comparisons it is that of the theory."""
         found = self.to_xarray()
         found = found["theory"].to_dataset() if self.made.verb == "compare" else found
         if name not in found:
@@ -88,7 +91,7 @@ class Sweep(Saved):
         return np.asarray(found[name].values)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row of single numbers per point: parameters, observables at the last time, edges and outliers."""
+        """One row of scalars per point: parameters, observables at the last time, edges and outliers."""
         return [row_of(point) for point in self.points]
 
     def to_frame(self) -> pandas.DataFrame:
@@ -98,20 +101,44 @@ class Sweep(Saved):
         return frame_of_sweep(self)
 
     def to_xarray(self) -> Any:
-        """One array per quantity, labelled by the parameters of the sweep, time, rank of the outlier and seed; of
+        """One array per quantity, labelled by the parameters of the sweep, time, rank of the outlier and seed; for
         comparisons a tree with theory and simulation as groups."""
         from derive.results.trees import labelled_sweep
 
         return labelled_sweep(self)
 
     def plot(self, quantity: str | None = None, log: bool = False) -> Figure:
-        """A quantity along the grid: curves along the last axis, one for each value of the first, or a map for many.
+        """Plot a quantity along the grid: curves along the last axis, one for each value of the first, or a map if
+        there are many.
 
         quantity: a column of `rows`, such as "outlier_1", "upper_edge", "bbp_time" or an observable at the last time,
-        or one at another time as "test_loss at 5"; by default the loss where one is observed, or else the first
-        outlier or edge. log: a logarithmic scale of the quantity. Points that diverged are hatched.
+        or one at another time as "test_loss at 5"; by default the loss if there is one, otherwise the first outlier or
+        edge. log: a logarithmic scale of the quantity. Points that diverged are hatched.
         """
-        from numerics.plots.sweeps import SweepData, column, draw_sweep
+        from numerics.plots.sweeps import draw_sweep
+
+        made = replace(self.made, parameters=self.points[0].parameters)
+        return draw_sweep(self._quantity(quantity), made.title(without=self.axes), log)
+
+    def plot_rows(self, quantity: str | None = None) -> list[dict[str, Any]]:
+        """Return the numbers of `plot` as one row per point: parameters, the quantity, and its error or simulation."""
+        data = self._quantity(quantity)
+        tables = {
+            data.quantity: data.values,
+            f"{data.quantity}_error": data.errors,
+            f"{data.quantity} (simulation)": data.simulated,
+            f"{data.quantity} (simulation error)": data.simulated_errors,
+        }
+        columns = {name: table.ravel().tolist() for name, table in tables.items() if table is not None}
+        points = product(*self.axes.values())
+        return [
+            {**dict(zip(self.axes, point, strict=True)), **{name: column[k] for name, column in columns.items()}}
+            for k, point in enumerate(points)
+        ]
+
+    def _quantity(self, quantity: str | None) -> SweepData:
+        """Return a quantity at all points, as `plot` takes it."""
+        from numerics.plots.sweeps import SweepData, column
 
         rows = [dict(row) for row in self.rows()]
         name = self._default_quantity(rows) if quantity is None else quantity
@@ -134,12 +161,10 @@ class Sweep(Saved):
             raise ParameterError(f"there is no {name!r} to draw; there are {have}, and observables as 'NAME at TIME'")
         symbols = dict(self.made.symbols)
         errors, simulated, spread = (shaped(tail) for tail in ("_error", " (simulation)", " (error)"))
-        data = SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
-        made = replace(self.made, parameters=self.points[0].parameters)
-        return draw_sweep(data, made.title(without=self.axes), log)
+        return SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
 
     def _quantities(self, rows: list[dict[str, Any]]) -> list[str]:
-        """The columns that can be drawn."""
+        """Return the columns that can be plotted."""
         known = {name for row in rows for name in row}
         numbers = dict.fromkeys(
             name
@@ -151,7 +176,7 @@ class Sweep(Saved):
         return [n for n in numbers if n not in left_out and n not in self.points[0].parameters and n not in _JUDGED]
 
     def _default_quantity(self, rows: list[dict[str, Any]]) -> str | None:
-        """The last loss, of a test set first; or else the first outlier, edge or number."""
+        """Return the last loss, preferring that of a test set; otherwise the first outlier, edge or number."""
         names = self._quantities(rows)
         order = ("test_loss", "loss", "outlier_1", "outlier 1", "largest", "upper_edge", "")
         found = ((word, [name for name in names if word in name]) for word in order)
@@ -163,7 +188,7 @@ class Sweep(Saved):
         return {"setting": self.made.setting, "axes": axes, "points": [point.as_dict() for point in self.points]}
 
     def lines(self) -> tuple[list[str], list[list[str]]]:
-        """Heads and rows of a table for people: axes, observables at the last time, largest eigenvalues."""
+        """Return headings and rows of a table for people: axes, observables at the last time, largest eigenvalues."""
         rows = self.rows()
         names = list(dict.fromkeys(key for row in rows for key in row))
         parameters = set(self.points[0].parameters)
@@ -202,12 +227,12 @@ class Sweep(Saved):
 
 _JUDGED = ("agrees", "largest_difference", "largest_difference_of")
 _HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
-"""Columns that a table for people leaves out, as their names begin."""
+"""Prefixes of columns omitted from tables for people."""
 
 
 def row_of(point: Any) -> dict[str, Any]:
-    """One point as single numbers: of a solution parameters, observables at the last time, edges and all outliers of
-    each layer; of a simulation means and errors; of a comparison how well both agree."""
+    """Return one point as scalars: for a solution parameters, observables at the last time, edges and all outliers of
+    each layer; for a simulation means and errors; for a comparison their agreement."""
     row: dict[str, Any] = point.parameters
     if point.failed:
         return {**row, "trouble": point.trouble[0]}
@@ -278,7 +303,7 @@ def _mean_and_error(column: str, draws: np.ndarray) -> dict[str, float]:
 
 @singledispatch
 def _at_time(point: Any, quantity: str) -> dict[str, float]:
-    """Return an observable at a time with its error, as "test_loss at 5"; of a comparison nothing."""
+    """Return an observable at a time with its error, as "test_loss at 5"; empty for a comparison."""
     return {}
 
 
@@ -308,7 +333,7 @@ def _entry(observables: Mapping[str, np.ndarray], quantity: str) -> float | None
 
 
 def _free(name: str, row: Mapping[str, Any]) -> str:
-    """A column for an observable: its own name, unless a parameter has it."""
+    """Return a column name for an observable: its own name, unless a parameter has it."""
     while name in row:
         name += "_"
     return name

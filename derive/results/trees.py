@@ -1,4 +1,4 @@
-"""Results as xarray trees: what is known of each number is in its dimensions and coordinates."""
+"""Results as xarray trees with dimensions and coordinates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numerics.simulation.samples import SimulatedLayer
 
 Result = Any
-"""A Solution, Simulation or Sweep, whose modules know this one."""
+"""A Solution, Simulation or Sweep, whose modules import this one."""
 Variables = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
@@ -26,7 +26,7 @@ else:
 
 
 def tree_of(results: Mapping[str, Result]) -> xarray.DataTree:
-    """One group per result, and in it one per layer that has a name."""
+    """Return one group per result, with a subgroup for each named layer."""
     groups: dict[str, xarray.Dataset] = {}
     for name, result in results.items():
         layers: dict[str, Variables] = {}
@@ -57,7 +57,7 @@ def _labelled(dataset: xarray.Dataset) -> xarray.Dataset:
 
 
 def attributes(result: Result) -> dict[str, str]:
-    """How a result was made, as attributes."""
+    """Return the provenance of a result as attributes."""
     made = result.made
     return {
         "setting": made.setting,
@@ -71,7 +71,7 @@ def attributes(result: Result) -> dict[str, str]:
 
 
 def over_time(name: str, values: np.ndarray, first: tuple[str, ...] = ()) -> tuple[tuple[str, ...], np.ndarray]:
-    """An observable with its dimensions: those given, then time, then one per kind of labels."""
+    """Return an observable with its dimensions: the given ones, then time, then one per axis of labels."""
     more = values.ndim - len(first) - 1
     count = values.shape[len(first)]
     when = "time" if count > 1 else f"{name}_time"
@@ -79,7 +79,7 @@ def over_time(name: str, values: np.ndarray, first: tuple[str, ...] = ()) -> tup
 
 
 def padded(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Rows of different lengths as one table; what is missing is NaN."""
+    """Return rows of different lengths as one table, padded with NaN."""
     width = max((len(row) for row in rows), default=0)
     found = np.full((len(rows), width), np.nan)
     for k, row in enumerate(rows):
@@ -119,7 +119,7 @@ def _layer(layer: Any) -> Variables:
 
 
 def _alignment_path(path: Sequence[Sequence[Any]]) -> Variables:
-    """Alignments at all times; NaN where there are fewer outliers than at others."""
+    """Return alignments at all times, with NaN at times with fewer outliers."""
     found: Variables = {}
     for number, one in enumerate(next((now for now in path if now), ())):
         name = f"{_variable(one)}_path"
@@ -138,7 +138,7 @@ def _alignment_path(path: Sequence[Sequence[Any]]) -> Variables:
 
 
 def _variable(one: Any) -> str:
-    """The name of a variable for an alignment: letters, digits and underscores."""
+    """Return the variable name of an alignment: letters, digits and underscores."""
     return "alignment_" + "".join(c if c.isalnum() else "_" for c in f"{one.name}_{one.side}").replace("__", "_")
 
 
@@ -155,27 +155,31 @@ def _spectra(layer: SimulatedLayer) -> Variables:
 
 
 def _along(layers: Sequence[SimulatedLayer]) -> str:
-    """What eigenvalues are numbered by: their place in the whole spectrum, or among as many of either end."""
+    """Return the index of eigenvalues: their rank in the whole spectrum, or among those at either end."""
     return "index" if all(layer.whole for layer in layers) else "place_at_ends"
 
 
 def labelled_sweep(sweep: Result) -> xarray.Dataset | xarray.DataTree:
-    """All points of a sweep: one dataset, or of comparisons two in a tree, with how well they agree at its root."""
+    """Return all points of a sweep: one dataset, or for comparisons two in a tree, with the agreement at its root."""
     if sweep.made.verb != "compare":
         return _dataset(sweep, sweep.points)
     names, shape = tuple(sweep.axes), tuple(len(values) for values in sweep.axes.values())
     agrees = np.array([point.agrees for point in sweep.points]).reshape(shape)
     return xarray.DataTree.from_dict(
         {
-            "/": xarray.Dataset({"agrees": (names, agrees)}, attrs=attributes(sweep)),
+            "/": xarray.Dataset({"agrees": (names, agrees)}, coords=_along_axes(sweep), attrs=attributes(sweep)),
             "/theory": _dataset(sweep, [point.theory for point in sweep.points]),
             "/simulation": _dataset(sweep, [point.simulation for point in sweep.points]),
         }
     )
 
 
+def _along_axes(sweep: Result) -> dict[str, tuple[str, list[Any]]]:
+    return {name: (name, list(values)) for name, values in sweep.axes.items()}
+
+
 def _dataset(sweep: Result, results: Sequence[Any]) -> xarray.Dataset:
-    """Solutions or simulations, labelled by the axes, by seed, time, rank of an outlier or of an eigenvalue."""
+    """Return solutions or simulations, labelled by the axes, by seed, time, rank of an outlier or of an eigenvalue."""
     axes = sweep.axes
     shape = tuple(len(values) for values in axes.values())
     table = _Table(tuple(axes), shape)
@@ -200,14 +204,14 @@ def _dataset(sweep: Result, results: Sequence[Any]) -> xarray.Dataset:
             None if point is None else next((x for x in point.layers if x.label == label), None) for point in points
         ]
         (_add_spectra if simulated else _add_theory)(table, tail, layers)
-    found = xarray.Dataset(table.aligned(), coords={name: (name, list(values)) for name, values in axes.items()})
+    found = xarray.Dataset(table.aligned(), coords=_along_axes(sweep))
     found["trouble"] = (tuple(axes), np.array(["; ".join(p.trouble) for p in results], dtype=str).reshape(shape))
     found.attrs = attributes(sweep)
     return _labelled(found)
 
 
 class _Table:
-    """Variables of a sweep, each one array per point; shorter ones, and those of points without one, hold NaN."""
+    """Variables of a sweep, each one array per point; missing entries are NaN."""
 
     def __init__(self, names: tuple[str, ...], shape: tuple[int, ...]) -> None:
         self.names, self.shape = names, shape
@@ -273,7 +277,7 @@ def _add_spectra(table: _Table, tail: str, layers: Sequence[Any]) -> None:
     shortest = min(len(layer.eigenvalues[0]) for layer in present)
 
     def rows(values: Sequence[np.ndarray]) -> np.ndarray:
-        """All of them, or where one point has the ends only as many of each."""
+        """Return all of them, or if a point has only the ends of its spectrum, as many of each."""
         return np.array(values) if along == "index" else at_ends(np.array(values), shortest // 2)
 
     table.add(f"eigenvalues{tail}", [layer and rows(layer.eigenvalues) for layer in layers], ("seed", along))

@@ -1,4 +1,4 @@
-"""Records made of what a file holds: each part must be of the type that its class declares."""
+"""Records built from the content of a file: each part must have the type that its class declares."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def built(kind: type[T], parts: dict[str, Any]) -> T:
-    """A record of a class; ValueError that names a part which is missing, unknown or of another type."""
+    """Return a record of a class; a part that is missing, unknown or of another type raises ValueError."""
     hints = _hints(kind)  # type: ignore[arg-type]  # a class can be hashed
     for name, part in parts.items():
         if name not in hints or not fits(part, hints[name]):
@@ -26,7 +26,7 @@ def built(kind: type[T], parts: dict[str, Any]) -> T:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """The types of the parts of a class; of those that are known to type checkers alone, anything."""
+    """Return the types of the fields of a class; types known only to type checkers count as Any."""
     names = vars(sys.modules[kind.__module__])
     found = {}
     for part in fields(kind):

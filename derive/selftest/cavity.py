@@ -1,8 +1,9 @@
-"""The cavity argument: the noises and memories that a system of equations must have.
+"""The cavity argument: the noises and memories implied by a system of equations.
 
 In a = s W b and a' = s' W^T b' the noise of a has covariance variance * s^2 * columns * <b b>, and a also receives
-variance * s * s' * columns * <d b / d noise of a'> times b'. For a symmetric matrix every pair of uses does both.
-Fields respond with the delays of the equations as declared; they do not respond through an average over all sites.
+variance * s * s' * columns * <d b / d noise of a'> times b'. For a symmetric matrix every pair of uses contributes
+both. Fields respond with the delays of the equations as declared; they do not respond through an average over all
+sites.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A declaration as plain data, which can be drawn, changed, shrunk and written out.
+"""A declaration as plain data, which can be drawn, changed, shrunk and printed.
 
-Expressions are small trees. A draft may be ill posed, since shrinking tries smaller drafts blindly; the engine must
+Expressions are small trees. A draft may be ill posed, because shrinking tries smaller drafts blindly; the engine must
 then refuse it.
 """
 
@@ -16,11 +16,11 @@ Leaf = str | int | Fraction | None
 
 @dataclass(frozen=True)
 class Node:
-    """An operation and its arguments. What there is, with what the arguments are:
+    """An operation and its arguments. The kinds of nodes and their arguments:
 
     scalars: number (value), name (of a parameter, of a clock, or of a sector, whose size is meant), index (the time of
     a sum over the past), compare (relation, two scalars or vectors).
-    vectors: at (name, time). A time is None where there is no clock, a delay (2 is t - 2), or a scalar.
+    vectors: at (name, time). A time is None without a clock, a delay (2 is t - 2), or a scalar.
     both: sum, product, power (base, whole number or scalar), root (of a scalar), call (function, arguments), cases
     (value, condition, ..., value otherwise), mean (vector), overlap (two vectors), past (vector, in which a delay
     counts from the index of the sum, and how many steps later than usual the sum ends), now (vector inside it, in which
@@ -68,7 +68,7 @@ class Node:
 
     @property
     def leaf(self) -> str:
-        """The name that the node holds, if any."""
+        """The name in the node, if any."""
         holds = self.op in ("name", "at", "matrix", "fresh", "weights", "data", "mix", "entries")
         return str(self.args[0]) if holds else ""
 
@@ -265,8 +265,8 @@ Numbers = float | tuple["Numbers", ...]
 
 @dataclass(frozen=True)
 class DraftData:
-    """An array of data: its axes, after time if it is timed. `phase` generates its numbers, unless `values`
-    holds them."""
+    """An array of data: its axes, after time if it is timed. `phase` generates its numbers, unless `values` contains
+    them."""
 
     name: str
     axes: tuple[str, ...]

@@ -186,7 +186,7 @@ def _draw_fields(sketch: Sketch) -> None:
 
 
 def _draw_weights(sketch: Sketch, word: str) -> None:
-    """Draw weights that start at a random matrix; their update is drawn after the fields."""
+    """Draw weights with a random initial matrix; their update is drawn after the fields."""
     static = [m for m in sketch.matrices if m.kind != "fresh"]
     if not static:
         return

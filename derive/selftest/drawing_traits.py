@@ -151,7 +151,7 @@ def _in_terms(sketch: Sketch, value: Node, sector: str) -> Node:
 
 
 def _in_sides(sketch: Sketch, update: Node, sectors: tuple[str, str]) -> Node:
-    """Return an update whose outer products have a trait on one or both sides; symmetric ones stay symmetric."""
+    """Return an update whose outer products have a trait on one or both sides; symmetric ones remain symmetric."""
     square = sectors[0] == sectors[1]
     factors = [_of(sketch, sector) for sector in sectors]
     kept = [sketch.chance(0.7) for _ in sectors]

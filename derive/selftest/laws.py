@@ -2,11 +2,11 @@
 
 A law takes a draft and reports whether it held, does not apply, was not decided (both declarations are refused, or the
 numbers diverge) or broke, with the two declarations and the two numbers. If the partner uses other words of the
-language, one of the two may be refused. If only names and order differ, neither may be refused alone, and both must
-have the same set of numbers.
+language, one of the two may be refused. If only names and order differ, either both are refused or neither, and both
+must have the same set of numbers.
 
 Exact theories are compared to the law's tolerance. Sampled theories share their random numbers only if no drawn object
-is added or reordered; they are compared within their standard errors, at a bound for the whole family.
+is added or reordered; they are compared within their standard errors, with a bound for the whole family.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Re
 
 
 def outcome_of(check: Callable[[], Outcome], text: str) -> Outcome:
-    """Return the outcome of a check, also if the engine raises: a refusal is undecided, a failure breaks the law.
+    """Return the outcome of a check even if the engine raises: a refusal is undecided, a failure breaks the law.
 
     `text` is the declaration for failures that do not name one.
     """
@@ -353,7 +353,7 @@ def _all_labels(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
-    """Check the bulk from its curve, in exact arithmetic, against the bulk from the response equations."""
+    """Check the bulk computed from its curve, in exact arithmetic, against the bulk from the response equations."""
     text = write(draft)
     pairs = edges_in_two_ways(text)
     for one, two in pairs:
@@ -430,7 +430,7 @@ LAWS = (
     DeclarationLaw("generated code against exact arithmetic", _exact_quotients),
     DeclarationLaw("one label for all that are alike against every label", _all_labels),
 )
-"""Every law, on compiled solvers where numbers are compared."""
+"""Every law; those that compare numbers use compiled solvers."""
 
 SYMBOLIC = (
     DeclarationLaw("the averaged action against the cavity argument", _cavity, compiled=False),

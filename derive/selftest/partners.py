@@ -242,7 +242,7 @@ def named(draft: Draft, rng: Random) -> Draft | None:
 
 
 def inlined(draft: Draft, rng: Random) -> Draft | None:
-    """Return the draft with a field substituted by its equation wherever it is used at equal time."""
+    """Return the draft with a field replaced by its equation wherever it is used at equal time."""
     targets = [e.target for e in draft.equations]
     options = []
     for equation in draft.equations:

@@ -1,4 +1,4 @@
-"""State of a random declaration while it is drawn, and what may be used next."""
+"""The state of a random declaration while it is drawn, and the parts that may be used next."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ STEERED = (
     "training_clock(endpoint=)",
     "weights",
 )
-"""Words and arguments that drafts are drawn for, together with all functions and values."""
+"""Words and arguments for which drafts are drawn, together with all functions and values."""
 
 
 def wanted_of(seed: int, number: int) -> frozenset[str]:

@@ -1,1 +1,2 @@
-"""The stages: each is a function from records to the next record. No stage imports another or names a setting."""
+"""The stages: each is a function from records to the next record. Stages do not import each other and do not refer to
+particular settings."""

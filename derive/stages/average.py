@@ -1,7 +1,7 @@
 """Action -> AveragedAction: <exp(-i Tr W^T X)> = exp(-variance/2 Tr X^T X), expanded into bilinears.
 
-For a symmetric matrix the exponent is -variance/2 (Tr X^T X + Tr X X). The square is a sum over pairs of couplings. So
-the spectral fields of a probe add the pairs that hold one of them and change no other.
+For a symmetric matrix the exponent is -variance/2 (Tr X^T X + Tr X X). The square is a sum over pairs of couplings. The
+spectral fields of a probe therefore add the pairs that contain one of them and change no other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from derive.records.action import Action, AveragedAction, Coupling, Leg, Quartic
 def average_disorder(action: Action) -> AveragedAction:
     """Return the quartic terms of Tr X^T X for each matrix: one for every ordered pair of couplings.
 
-    With spectral fields in the action, only pairs that hold one of them are returned; the others belong to the training
+    If the action contains spectral fields, only pairs with one of them are returned; the others belong to the training
     level.
     """
     uses: dict[Disorder, list[Coupling]] = {}

@@ -10,7 +10,7 @@ from derive.records.probe import Block, BlockMatrix, ProjectedProbe
 def assemble_blocks(projected: ProjectedProbe) -> BlockMatrix:
     """Return A(z): propagators on the diagonal of each training field, minus the couplings between unknowns.
 
-    Where sites differ, propagators have been inverted site by site and are part of the couplings.
+    For differing sites the propagators have been inverted site by site and are part of the couplings.
     """
     unknowns, propagator, couplings = projected.unknowns, dict(projected.propagator), dict(projected.couplings)
     index = {probe: i for i, probe in enumerate(projected.probes)}

@@ -20,7 +20,7 @@ from derive.records.probe import Bulk, ProjectedProbe
 def find_bulk(projected: ProjectedProbe) -> Bulk:
     """Return the curve, its edge polynomial, and closed forms where the degree admits them.
 
-    There is no curve beyond the size bound of the elimination, or if averages over sites are not polynomial. The bulk
+    There is no curve if the elimination exceeds its size bound, or if averages over sites are not polynomial. The bulk
     then consists of the response equations.
     """
     assumptions = gathered(projected, new="the support ends where the physical branch turns")
@@ -89,8 +89,8 @@ def _closed_resolvent(poly: sp.Poly, samples: tuple[Sample, ...]) -> sp.Expr | N
 def _analytic_root(discriminant: sp.Expr) -> sp.Expr | None:
     """Return the square root of a polynomial in z as a product of sqrt(z - e) over its simple roots e.
 
-    With principal values it is analytic off the intervals between real roots, so it stays on one branch in the whole
-    complex plane. None if a root has no closed form by square roots.
+    With principal values it is analytic outside the intervals between real roots, so it remains on one branch in the
+    whole complex plane. None if a root has no closed form by square roots.
     """
     lead, factors = sp.factor_list(Generators.of((discriminant,)).encode(discriminant), Z)
     root = sp.sqrt(sp.factor(decode(lead)))

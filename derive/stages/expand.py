@@ -1,7 +1,7 @@
 """Declaration -> System: one rule per field, weights as initial matrices plus history, the probe as spectral fields.
 
 After this stage a field is a random matrix applied to another field, a linear combination of fields, or an elementwise
-law of fields. Nothing has been averaged: the equations are those of the declaration.
+law of fields. The equations are still those of the declaration; nothing has been averaged.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def expand_declaration(model: Model) -> System:
 
 
 def _ancestors(roots: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]:
-    """Return the fields and all that their rules depend on, directly or not."""
+    """Return the fields and all fields on which their rules depend, directly or indirectly."""
     rules = {f.field: f for f in fields}
     reached: set[Field] = set()
     open_ones = list(roots)
@@ -102,7 +102,7 @@ def _ancestors(roots: Iterable[Field], fields: Iterable[SystemField]) -> set[Fie
 
 
 def _normals(rules: FieldRules, vector: Drawn) -> tuple[FieldAt, ...]:
-    """Return the standard normals of which the entries of a drawn vector are a function."""
+    """Return the standard normals that represent the entries of a drawn vector."""
     like = {"role": "normal", "timed": vector.timed, "axes": vector.axes}
     fields = (
         rules.new_field(f"{vector}_normal", vector.sector, vector.clock, **like) for _ in range(vector.law.normals)
@@ -144,7 +144,7 @@ def _add_fields(
 
 
 def _claim_product(model: Model, made: FieldRules, equation: Eq, field: Field) -> None:
-    """Let a field declared as number * W @ x stand for that product wherever it occurs."""
+    """Let a field declared as number * W @ x represent that product wherever it occurs."""
     scale, node = equation.value.as_independent(Apply, as_Add=False)
     if node not in equation.value.atoms(Apply) or node.vector not in node.atoms(FieldAt):
         return

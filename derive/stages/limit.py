@@ -1,10 +1,10 @@
 """SaddlePoint, TimeOrder -> StationaryLimit: the fixed point of linear training, without the transient.
 
-Let laws be linear with coefficients constant in time. The transform x(z) = (1 - 1/(1 + z)) sum_t x(t) (1 + z)^(-t) then
-gives one linear equation per field: a delay becomes a factor 1/(1 + z), memory a product, and a constant is itself. The
-response of each site to noises and sources is the inverse of a small matrix; its averages over sites are the response
-functions, and noises have the covariances of the saddle point. These are order parameters of the declared dynamics at
-any z, and the limit of x(t) is x(z) at z = 0.
+The laws must be linear with coefficients constant in time. The transform x(z) = (1 - 1/(1 + z)) sum_t x(t) (1 + z)^(-t)
+then gives one linear equation per field: a delay becomes a factor 1/(1 + z), memory a product, and a constant remains
+unchanged. The response of each site to noises and sources is the inverse of a small matrix; its averages over sites are
+the response functions, and noises have the covariances of the saddle point. These are order parameters of the declared
+dynamics at any z, and the limit of x(t) is x(z) at z = 0.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class _Stationary(LinearLaws):
             )
 
     def drawn(self, f: SystemField) -> list[LinearPart]:
-        """Return the random terms in the equation of a field: sources, and starting values that are remembered."""
+        """Return the random terms in the equation of a field: sources, and starting values that training does not
+        forget."""
         drives: list[LinearPart] = []
         for t in f.rule.terms:
             value, lag = t.vector.field, self.lag(f.field, t.vector)

@@ -1,4 +1,5 @@
-"""System -> TimeOrder: which field at t needs which at s < t or s <= t, read off the microscopic rules."""
+"""System -> TimeOrder: the causal dependencies of fields at t on fields at s < t or s <= t, from the microscopic
+rules."""
 
 from __future__ import annotations
 
@@ -128,7 +129,7 @@ def _cycle(left: list[Field], needs: dict[Field, set[Field]]) -> list[Field]:
 
 
 def _refuse_cycle(loop: list[Eq]) -> NoReturn:
-    """Raise an error that names the declared equations of a cycle; auxiliary fields are left out."""
+    """Raise an error that names the declared equations of a cycle, without auxiliary fields."""
     equations = dict.fromkeys(loop)
     names = [*dict.fromkeys(e.name for e in equations)]
     lines = ", ".join(dict.fromkeys(str(e.place.line) for e in equations if e.place is not None))

@@ -3,8 +3,8 @@
 Unknowns whose rows have the same scalar d(z) on the diagonal form a group. If groups form a cycle, det A(z) = det(d1
 ... dn I - K1 ... Kn): one eigenproblem, and one scalar map s = d1 ... dn to invert.
 
-A row of sites that differ has the scalar one. If a single average E(z) over the sites occurs in all of its couplings,
-the row is divided by it. Its scalar is then 1 / E(z), and its couplings are free of z.
+Rows of sites that differ have the scalar one. If a single average E(z) over the sites occurs in all of its couplings,
+the row is divided by it. Its scalar is then 1 / E(z), and its couplings do not depend on z.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from derive.records.probe import MAP, Block, BlockCycle, BlockMatrix, Pencil
 def reduce_blocks(blocks: BlockMatrix) -> Pencil:
     """Return the cycles of groups, the inverse scalar map of each, and the rows that need a nonlinear eigenproblem.
 
-    The determinant of A(z) is the product over strongly connected sets of rows. A row outside of all of them
-    contributes a power of its own scalar, which has no zero outside the bulk.
+    The determinant of A(z) is the product over strongly connected sets of rows. A row outside these sets contributes a
+    power of its own scalar, which has no zero outside the bulk.
     """
     whole, blocks = blocks, _divide_rows(blocks)
     scalars = _diagonal_scalars(blocks)
@@ -76,7 +76,7 @@ def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
 
 
 def _is_weighted(block: Block) -> bool:
-    """Return whether a block holds means over sampled sites, whose weights depend on z."""
+    """Return whether a block contains means over sampled sites, whose weights depend on z."""
     return any(letter.tables for _, word in block.combination for letter in word)
 
 

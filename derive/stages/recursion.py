@@ -1,4 +1,4 @@
-"""SaddlePoint, TimeOrder -> Recursion: the linear map that each training step applies, on fixed or fresh data."""
+"""SaddlePoint, TimeOrder -> Recursion: the linear map of a training step, on fixed or fresh data."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class _HomogeneousStep(LinearLaws):
                 )
 
     def _overlap_terms(self, field: Field, term: Term) -> tuple[OverlapTerm, ...] | None:
-        """Return a term with one mean over sites that is linear in a field; None if it has another form."""
+        """Return a term as one mean over sites that is linear in a field; None if it has another form."""
         means = term.coefficient.atoms(Mean)
         if not means or term.vector.field in self.fields or field.labelled or term.vector.field.labelled:
             return None
@@ -157,7 +157,7 @@ class _HomogeneousStep(LinearLaws):
         return tuple(terms)
 
     def _together(self, target: Field, source: FieldAt, value: FieldAt, vector: FieldAt) -> bool:
-        """Return whether sources drawn afresh are taken at the same time as the values that they multiply."""
+        """Return whether fresh sources have the same time as the values they multiply."""
         met = not source.field.timed or self.lag(target, source) == self.lag(target, value)
         return met and (not vector.field.timed or self.lag(target, vector) == 0)
 

@@ -28,10 +28,10 @@ class Bound:
 
 DECLARATION_SIZE = Bound("declaration (.py)", "size", MB, "bytes")
 CLAIMS_SIZE = Bound("claims (.toml)", "size", MB, "bytes")
-CLAIMS_DEPTH = Bound("claims (.toml)", "tables and lists in one another", 16, "")
+CLAIMS_DEPTH = Bound("claims (.toml)", "nesting of tables and lists", 16, "")
 CLAIMS_COUNT = Bound("claims (.toml)", "claims", 1000, "")
 FORMULA_LENGTH = Bound("claims (.toml)", "a formula", 4000, "characters")
-FORMULA_NODES = Bound("claims (.toml)", "a formula with its definitions put in", 20_000, "operations")
+FORMULA_NODES = Bound("claims (.toml)", "a formula with its definitions expanded", 20_000, "operations")
 NUMBER_DIGITS = Bound("claims (.toml)", "a number", 300, "digits")
 EXPONENT = Bound("claims (.toml)", "the argument of exp, where it is evaluated", 100_000, "")
 CLAIM_TIME = Bound("claims (.toml)", "deciding one claim", 300, "seconds of processor time")
@@ -40,23 +40,21 @@ JOURNAL_SIZE = Bound("journal of a sweep", "size", 4 * GB, "bytes")
 JOURNAL_LINE = Bound("journal of a sweep", "a line", GB, "bytes")
 RESULT_SIZE = Bound("saved result (.nc, .zarr)", "size", 64 * GB, "bytes")
 RESULT_FILES = Bound("saved result (.nc, .zarr)", "files of a directory", 100_000, "")
-RECORD_DEPTH = Bound("journal, saved result, theory (.json)", "objects and lists in one another", 64, "")
+RECORD_DEPTH = Bound("journal, saved result, theory (.json)", "nesting of objects and lists", 64, "")
 THEORY_SIZE = Bound("theory (.json)", "size", 100 * MB, "bytes")
 ARCHIVE_SIZE = Bound("checkpoint and data (.npz, .safetensors, PyTorch)", "size", 1000 * GB, "bytes")
 ARCHIVE_HEADER = Bound("checkpoint and data (.npz, .safetensors, PyTorch)", "a list of arrays", 100 * MB, "bytes")
 ARCHIVE_COUNT = Bound("checkpoint and data (.npz, .safetensors, PyTorch)", "arrays", 100_000, "")
 ARRAY_SIZE = Bound("checkpoint and data (.npz, .safetensors, PyTorch)", "an array", 16 * GB, "bytes")
-ARRAY_EXPANSION = Bound(
-    "checkpoint and data (.npz, .safetensors, PyTorch)", "an array over its bytes in the file", 100, "times"
-)
+ARRAY_EXPANSION = Bound("checkpoint and data (.npz, .safetensors, PyTorch)", "expansion of an array", 100, "times")
 ARRAY_FREE_SIZE = Bound(
     "checkpoint and data (.npz, .safetensors, PyTorch)", "an array that may expand further", 256 * MB, "bytes"
 )
 ALIGNMENTS = Bound("directions (--align)", "directions", 64, "")
 ALIGNMENT_LENGTH = Bound("directions (--align)", "a direction", 200, "characters")
-KEPT_SIZE = Bound("what is kept between runs", "a file", GB, "bytes")
-SENTENCE = Bound("every file", "the sentence that refuses it", 300, "characters")
-INTERRUPT_TIME = Bound("every command", "from Ctrl-C to its end", 2, "seconds")
+KEPT_SIZE = Bound("cached file", "a file", GB, "bytes")
+SENTENCE = Bound("every file", "the error message", 300, "characters")
+INTERRUPT_TIME = Bound("every command", "from Ctrl-C to exit", 2, "seconds")
 
 BOUNDS = tuple(value for value in vars().values() if isinstance(value, Bound))
 

@@ -29,7 +29,7 @@ class Printers(Protocol):
         """Return the sections of a record as plain data."""
 
     def in_notation(self, notation: str, shown: Any, form: str, /) -> Any:
-        """Return one of these forms in the names of the model or the letters of its source."""
+        """Return one of these forms in the notation of the model or of its source."""
 
 
 _places: list[Callable[[], Printers]] = []
@@ -50,11 +50,12 @@ class _Printed:
     __slots__ = ()
 
     def text(self, notation: str = "model") -> str:
-        """Return the whole as plain text, as `derive show` prints it; notation="paper" in the letters of its source."""
+        """Return the whole as plain text, as `derive show` prints it; notation="paper" uses the notation of its
+        source."""
         return str(_printers().in_notation(notation, self, "text_of"))
 
     def latex(self, notation: str = "model") -> str:
-        """Return the whole as LaTeX for a paper; it needs amsmath. notation="paper": in the letters of its source."""
+        """Return the whole as LaTeX for a paper; it needs amsmath. notation="paper" uses the notation of its source."""
         return str(_printers().in_notation(notation, self, "latex_of"))
 
 

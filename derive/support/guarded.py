@@ -100,7 +100,7 @@ def parsed_json(content: bytes | str, depth: Bound = RECORD_DEPTH) -> Any:
 
 
 def check_depth(value: Any, bound: Bound) -> None:
-    """Raise ValueError where lists and tables are nested deeper than the bound."""
+    """Raise ValueError if lists and tables are nested deeper than the bound."""
     level = [value]
     for _ in range(bound.most + 1):
         level = [

@@ -75,13 +75,13 @@ def refuse_among_packages(directory: Path) -> None:
         )
     if any(place.is_relative_to(home / package) for package in ("derive", "numerics", "generated")):
         raise ParameterError(
-            f"{directory} holds the code of this project itself; write solvers to a directory of your own (what ships "
-            "is written by `derive build`)"
+            f"{directory} contains the code of this project; write solvers to a directory of your own (shipped "
+            "solvers are written by `derive build`)"
         )
 
 
 def cache_place() -> Path | None:
-    """Return the user's cache directory, or that of TWO_LEVEL_DMFT_CACHE; None if it is set to nothing."""
+    """Return the user's cache directory, or that of TWO_LEVEL_DMFT_CACHE; None if it is empty."""
     named = os.environ.get("TWO_LEVEL_DMFT_CACHE")
     if named is not None:
         return Path(named) if named else None
@@ -137,7 +137,7 @@ class KeptFiles:
         return self.place / kind / f"{readable}-{hashlib.sha256(question.encode()).hexdigest()[:32]}"
 
     def _key(self, make: bool) -> bytes | None:
-        """Return the secret of this user, created if missing; None where nothing is cached."""
+        """Return the secret of this user, creating it if necessary; None if nothing is cached."""
         if self._secret is not None or self._refused:
             return self._secret
         if make:
@@ -148,7 +148,7 @@ class KeptFiles:
         reason = _open_to_others(self.place)
         if reason:
             self._refused = True
-            print(f"note: nothing is kept in {self.place} between runs: {reason}", file=sys.stderr)
+            print(f"note: nothing is cached in {self.place}: {reason}", file=sys.stderr)
             return None
         self._secret = _secret(self.place / SECRET_FILE, make)
         return self._secret
@@ -205,7 +205,7 @@ def _secret(path: Path, make: bool) -> bytes | None:
 
 
 def _read(path: Path, readable: bool = True) -> bytes | None:
-    """Return a file that this user alone may write (and alone read, unless `readable`); None for any other."""
+    """Return a file that only this user may write (and read, unless `readable`); None for any other."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(path, flags)
@@ -245,7 +245,7 @@ def _mine(status: os.stat_result, forbidden: int) -> bool:
 
 
 def _open_to_others(place: Path) -> str:
-    """Return who else could write to this directory and what to do about it; empty if nobody can.
+    """Return who else could write to this directory and a remedy; empty if nobody can.
 
     Directories above it must not let others replace it: they belong to the user or to root, and others may write to
     them only where the sticky bit protects foreign files, or where nobody else has access.

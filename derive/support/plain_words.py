@@ -28,7 +28,7 @@ _OBJECT = r"(?P<what>'[\w.]+'|type)(?: object)?"
 
 
 def kind_named(name: str) -> str:
-    """Return the name in a declaration for an object of a class."""
+    """Return the declaration's name for an object of a class."""
     return _KINDS.get(name.strip("'").rpartition(".")[2], "an expression")
 
 
@@ -80,19 +80,19 @@ _SENTENCES: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (_OBJECT + r" has no attribute '(?P<a>\w+)'.*", lambda m: f"{kind_named(m['what'])} has no {m['a']}"),
     (_OBJECT + r" is not subscriptable.*", lambda m: f"{kind_named(m['what'])} has no entries in square brackets"),
     (_OBJECT + r" does not support item .*", lambda m: f"entries of {kind_named(m['what'])} cannot be set"),
-    (_OBJECT + r" is not iterable", lambda m: f"{kind_named(m['what'])} stands where a list belongs"),
+    (_OBJECT + r" is not iterable", lambda m: f"{kind_named(m['what'])} is used where a list is expected"),
     (
         r"argument of type " + _OBJECT + r" is not iterable",
-        lambda m: f"{kind_named(m['what'])} holds nothing to look for",
+        lambda m: f"{kind_named(m['what'])} is not a container",
     ),
-    (r"iteration over a 0-d array", lambda m: "a number stands where a list belongs"),
+    (r"iteration over a 0-d array", lambda m: "a number is used where a list is expected"),
     (
         r"cannot unpack non-iterable " + r"(?P<what>\w+) object",
-        lambda m: f"{kind_named(m['what'])} is one thing, not several",
+        lambda m: f"{kind_named(m['what'])} is a single object, not several",
     ),
     (
         r"(?:not enough|too many) values to unpack \(expected (?P<n>\d+).*",
-        lambda m: f"the {m['n']} names on the left stand for another number of things on the right",
+        lambda m: f"the {m['n']} names on the left do not match the number of values on the right",
     ),
     (
         r"unsupported operand type\(s\) for (?P<by>\S+?)(?: or pow\(\))?: '(?P<a>[\w.]+)' and '(?P<b>[\w.]+)'",
@@ -107,22 +107,25 @@ _SENTENCES: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
         r"can only concatenate (?P<a>\w+) \(not \"(?P<b>[\w.]+)\"\) to \w+",
         lambda m: f"{kind_named(m['a'])} and {kind_named(m['b'])} cannot be joined by +",
     ),
-    (r"object of type '(?P<a>[\w.]+)' has no len\(\)", lambda m: f"{kind_named(m['a'])} stands where a list belongs"),
-    (r"unhashable type: '(?P<a>[\w.]+)'", lambda m: f"{kind_named(m['a'])} cannot stand here"),
+    (
+        r"object of type '(?P<a>[\w.]+)' has no len\(\)",
+        lambda m: f"{kind_named(m['a'])} is used where a list is expected",
+    ),
+    (r"unhashable type: '(?P<a>[\w.]+)'", lambda m: f"{kind_named(m['a'])} is not allowed here"),
     (r"cannot import name '(?P<n>\w+)' from '(?P<a>[\w.]+)'.*", lambda m: f"{m['a']} has no {m['n']} to import"),
     (r"[Nn]o module named '(?P<a>[\w.]+)'.*", lambda m: f"there is no module {m['a']}"),
     (
         r"(?:loop of ufunc does not support argument \d+|can't multiply sequence by non-int) of type '?(?P<a>\w+)'?.*",
-        lambda m: f"{kind_named(m['a'])} stands where a number belongs",
+        lambda m: f"{kind_named(m['a'])} is used where a number is expected",
     ),
     (
         r"Cannot (?:convert|round) (?:symbols|expression|symbolic expression).*|Error interpreting argument to .*"
         r"|'(?:\w+)' object cannot be interpreted as an integer",
-        lambda m: "an expression stands where a number belongs",
+        lambda m: "an expression is used where a number is expected",
     ),
     (
         r"cannot determine truth value of Relational: (?P<a>.*)",
-        lambda m: f"{m['a']} is neither true nor false, it depends on symbols",
+        lambda m: f"{m['a']} is neither true nor false, because it depends on symbols",
     ),
     (r"maximum recursion depth exceeded.*", lambda m: "this is nested too deeply"),
 )
@@ -158,7 +161,7 @@ def plain_objects(text: str) -> str:
 def printable(text: str) -> str:
     """Return text with control characters, format characters and lone surrogates escaped.
 
-    Line ends and tabs stay. Names from files pass through it before a terminal prints them.
+    Line ends and tabs are kept. Names from files pass through it before a terminal prints them.
     """
     if text.isprintable():
         return text
@@ -175,7 +178,7 @@ def _escaped(letter: str) -> str:
 
 
 ARGUMENTS = {"in": "variable"}
-"""Options whose argument in Python has another name, because theirs is a keyword there."""
+"""Options whose Python argument has another name, because theirs is a Python keyword."""
 
 
 def as_python_names(text: str) -> str:

@@ -21,7 +21,7 @@ def reporting(progress: Report | None) -> Iterator[None]:
 
 
 def report(fraction: float, text: str) -> None:
-    """Report the progress of the present step, if there is a callback."""
+    """Report the progress of the current step, if there is a callback."""
     progress = _current.get()
     if progress is not None:
         progress(fraction, text)

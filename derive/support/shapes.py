@@ -1,4 +1,4 @@
-"""Whether a value from outside (a file, an argument) has the type that is asked for."""
+"""Whether a value from outside (a file, an argument) has the required type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fits(value: Any, hint: Any) -> bool: ...
 def fits(value: Any, hint: Any) -> bool:
     """Return whether a value of plain data, arrays and records is of a type, entry by entry.
 
-    True and False are no numbers, and a whole number is a float as well. Numbers of NumPy are Real or Integral.
+    True and False are not numbers; an integer is also a float. Numbers of NumPy are Real or Integral.
 
     >>> fits([1, 2], list[int]), fits({"a": True}, dict[str, int]), fits(None, str | None)
     (True, False, True)

@@ -1,7 +1,7 @@
 """The journal of a sweep: a file with one line per finished unit.
 
 The first line describes the sweep: declaration, parameters, options and versions. Each other line holds a fingerprint
-of that, the name of a unit and its results. Every line ends with its own digest, so a changed line is refused by its
+of that, the name of a unit and its results. Every line ends with its own digest, so a modified line is refused by its
 number. Lines are in the order of completion; sorted, they are the same bytes regardless of the workers. A line
 truncated by a crash or a full disk is computed again.
 """
@@ -60,7 +60,7 @@ class Journal:
         self.done[unit] = line
 
     def place(self, unit: str) -> str:
-        """Return the location of a unit for a sentence."""
+        """Return the location of a unit for a message."""
         return f"{self.path}, line {self.places[unit]}," if unit in self.places else f"the part {unit}"
 
     def close(self) -> None:
@@ -80,15 +80,15 @@ class Journal:
 
     def _full(self, error: OSError) -> DeriveError:
         return DeriveError(
-            f"{self.path}: cannot be written ({error.strerror}); the {len(self.done)} finished parts are kept, so make "
-            "room and run the same again to go on"
+            f"{self.path}: cannot be written ({error.strerror}); the {len(self.done)} finished parts are kept; "
+            "free some space and run the same command to resume"
         )
 
 
 def opened(path: Path | None, about: About, write: bool = True) -> Journal:
     """Open the journal of a sweep, with the units that it already has; raise if it belongs to another sweep.
 
-    write: whether more is appended; if not, the file is only read and may be missing.
+    write: whether units will be appended; otherwise the file is only read and may be missing.
     """
     if path is None:
         return Journal(None, about, {})
@@ -141,7 +141,7 @@ def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
     for path in paths:
         content = _read(path)
         if content is None:
-            raise DeriveError(f"{path} is empty: nothing of its shard is done")
+            raise DeriveError(f"{path} is empty: no part of its shard is finished")
         if about is None:
             about, first = content.about, path
         elif why := _differs(content.about, about):
@@ -149,8 +149,8 @@ def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
         for unit, line in content.units.items():
             if units.setdefault(unit, line) != line:
                 raise DeriveError(
-                    f"{path} has other numbers for {unit} than a journal before it, so that one of them was made with "
-                    "other libraries or on another kind of processor; leave one out"
+                    f"{path} has different numbers for {unit} than an earlier journal, so one of them was "
+                    "computed with other libraries or on another processor; leave one out"
                 )
     if about is None:
         raise DeriveError("there is nothing to merge; give the journals of all shards")
@@ -249,7 +249,7 @@ def _about(path: Path, line: bytes) -> tuple[About, str]:
 
 
 def _unit(line: bytes, sweep: str) -> tuple[str, str] | None:
-    """Return name and results of a unit; None where the line is malformed."""
+    """Return name and results of a unit; None if the line is malformed."""
     start = f'{{"sweep":"{sweep}","unit":'.encode()
     content = _unsigned(line) if line.startswith(start) and len(line) <= JOURNAL_LINE.most else None
     held = None if content is None else _parsed(content)
@@ -261,8 +261,7 @@ def _unit(line: bytes, sweep: str) -> tuple[str, str] | None:
 
 def _changed(path: Path, number: int) -> DeriveError:
     return DeriveError(
-        f"{path}, line {number}, is damaged or was changed after it was written; remove the line, and it is computed "
-        "again"
+        f"{path}, line {number}, is damaged or was modified after it was written; remove the line to recompute its part"
     )
 
 
@@ -286,7 +285,7 @@ def _differs(stored: About, wanted: About) -> str:
             name = next(name for name in sorted({*one, *other}) if one.get(name) != other.get(name))
             return f"{name} is {_shown(one.get(name))} there and {_shown(other.get(name))} here"
         if what in ("declaration", "code"):
-            return "its declaration is another one"
+            return "its declaration is different"
         return f"{what} is {_shown(one)} there and {_shown(other)} here"
     return "they differ"
 

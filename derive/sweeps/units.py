@@ -1,4 +1,4 @@
-"""A unit of a sweep: what one worker computes, from plain data to one line of JSON.
+"""A unit of a sweep: the work of one worker, from plain data to one line of JSON.
 
 The points and samples of a unit, and every number, depend on the sweep alone and not on the worker: points of a unit
 are solved as one batch in their order, and a sample's random numbers are those of its seed.
@@ -78,14 +78,14 @@ def computed(unit: Unit) -> str:
     for library, version in unit.versions.items():
         if here[library] != version:
             raise DeriveError(
-                f"a worker has {library} {here[library]}, where the sweep was begun with {version}; install the same"
+                f"a worker has {library} {here[library]}, but the sweep was started with {version}; install the same"
             )
     with _ONE_AT_A_TIME:
         return written(unit)
 
 
 def written(unit: Unit, tell: Tell | None = None) -> str:
-    """Return the same for any versions; tell: progress callback."""
+    """Return the same for any library versions; tell: progress callback."""
     import warnings
 
     import numpy as np

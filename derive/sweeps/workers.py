@@ -80,8 +80,8 @@ def run(units: Sequence[Unit], crew: Crew, done: Done) -> list[str]:
                         waiting.appendleft(unit)
                     else:
                         trouble = trouble or DeriveError(
-                            f"the executor has lost its workers ({' '.join(str(error).split())[:200]}); run the same "
-                            "again to go on"
+                            f"the executor has lost its workers ({' '.join(str(error).split())[:200]}); run the "
+                            "same command again to resume"
                         )
             if trouble is not None:
                 raise trouble
@@ -106,7 +106,7 @@ def _given_up(error: Exception) -> bool:
 
 
 class Processes:
-    """A pool of processes with one thread each; one that dies loses only its own unit."""
+    """A pool of processes with one thread each; a process that dies loses only its own unit."""
 
     def __init__(self, count: int) -> None:
         self.idle: list[ProcessPoolExecutor | None] = [None] * count

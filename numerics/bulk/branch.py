@@ -2,7 +2,7 @@
 
 The physical branch is the solution that vanishes like 1/z at infinity. From a point high above the spectrum each target
 is approached on a straight line. A step is accepted if Newton's method contracts from the predicted point, if the
-tangents at both ends agree with the step (which excludes a jump to a nearby branch), and if the resolvent G stays a
+tangents at both ends agree with the step (which excludes a jump to a nearby branch), and if the resolvent G remains a
 Stieltjes transform: Im G <= 0 and |G| <= 1/Im z. Otherwise the step is shortened.
 """
 
@@ -37,13 +37,13 @@ FARTHEST = 1e16
 MOST_STEPS = 600
 BATCH, ENTRIES = 64, 2**14
 FEWEST, MOST_ENTRIES = 8, 2**19
-"""Points per batch of Newton's method: as many as have ENTRIES Jacobian entries together, at least FEWEST unless they
+"""Points per batch of Newton's method: those that have ENTRIES Jacobian entries together, at least FEWEST unless they
 exceed MOST_ENTRIES, which would not fit into the cache."""
 GROUPS = 2**18
 """Largest number of (point, group of sites) pairs in one batch."""
 BETWEEN, SURE = 4, 0.03
-"""Of many real points one in BETWEEN is followed. The others are interpolated, and accepted if the first Newton
-correction is below SURE (relative)."""
+"""Of many real points one in BETWEEN is followed from infinity. The others are interpolated, and accepted if the first
+Newton correction is below SURE (relative)."""
 AROUND = (1.0, 0.1, 10.0)
 """Heights of intermediate points, in units of |z|, by which a point is approached when the straight path fails."""
 SMALL, GROUP = 30, 4
@@ -83,8 +83,8 @@ def changed(r: Any, change: Any) -> np.ndarray:
 def scale_equations(
     equations: PolynomialSystem | SiteSystem, z: np.ndarray, r: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return residual, derivative by z and Jacobian by r, with each equation divided by its largest scaled Jacobian
-    entry."""
+    """Return residual, derivative with respect to z and Jacobian with respect to r, with each equation divided by its
+    largest scaled Jacobian entry."""
     if isinstance(equations, PolynomialSystem):
         return equations.scaled(z, r, sizes)
     residual, rate, slope = equations(z, r)
@@ -177,7 +177,7 @@ class Branch:
 
     @cached_property
     def own(self) -> Point:
-        """The parameters that the bulk depends on; they key all caches of the branch."""
+        """The parameters on which the bulk depends; they key all caches of the branch."""
         return own_parameters(self.law, self.p)
 
     @property
@@ -191,13 +191,14 @@ class Branch:
 
     @cached_property
     def equations(self) -> PolynomialSystem | SiteSystem:
-        """The bulk equations at these parameters: residual, derivative by z and Jacobian by r at many points."""
+        """The bulk equations at these parameters: residual, derivative with respect to z and Jacobian with respect to r
+        at many points."""
         return polynomial_system(self.law, self.own) if self.law.sites is None else site_system(self.law, self.own)
 
     @property
     def by_factors(self) -> bool:
-        """Whether corrections are applied as factors: where sites differ, since multiple precision is not available
-        there."""
+        """Whether corrections are applied as factors, as they are for differing sites, because multiple precision is
+        not available there."""
         return isinstance(self.equations, SiteSystem)
 
     @property
@@ -268,7 +269,7 @@ class Branch:
     def _beside_neighbours(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return responses interpolated between stored points of the bulk and corrected by Newton's method.
 
-        The error is infinite where there are no neighbours or the method does not contract.
+        The error is infinite if there are no neighbours or the method does not contract.
         """
         r, errors = np.zeros((z.size, self.equations.count), complex), np.full(z.size, np.inf)
         places = np.flatnonzero((z.imag == 0) & self._inside.between(z.real))
@@ -454,7 +455,7 @@ class Branch:
     def ask_from(self, begin: np.ndarray, z: np.ndarray) -> None:
         """Solve for the responses at points of the upper half plane and cache them; skip points that fail.
 
-        Each is followed on a straight line from the point of `begin` beside it, at which the responses are cached.
+        Each is followed on a straight line from the corresponding point of `begin`, at which the responses are cached.
         """
         pairs = [(a, x) for a, x in zip(begin.tolist(), z.tolist(), strict=True) if a in self._known]
         missing = [(a, x) for a, x in pairs if x not in self._known]
@@ -546,7 +547,7 @@ def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.
             return r, tangent
     if np.all(last < 1e-6):  # rounding, where a response nearly vanishes
         return r, tangent
-    raise NumericalError("the bulk equations could not be followed from infinity; take less extreme parameters")
+    raise NumericalError("the bulk equations could not be continued from infinity; take less extreme parameters")
 
 
 def follow(

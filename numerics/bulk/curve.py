@@ -94,7 +94,7 @@ class Curve:
 
     @staticmethod
     def of(law: BulkLaw, p: Point) -> Curve | None:
-        """Return the curve at these parameters; None where it degenerates."""
+        """Return the curve at these parameters; None if it degenerates."""
         return _curve(law, p)
 
     def polynomials(self, z: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ fraction TIP of the piece, and is a power law below."""
 def resolvent_at(branch: Branch, z: np.ndarray, tell: Report | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return G at points with Im z >= 0, and an estimate of its absolute error.
 
-    Where there is a curve, G alone is continued. Points at which the curve is ill-conditioned or continuation fails are
+    If there is a curve, only G is continued. Points at which the curve is ill-conditioned or continuation fails are
     repeated with the full system.
     """
     z = np.asarray(z, complex)
@@ -66,7 +66,7 @@ def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, 
 def pieces_of(
     branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray
 ) -> tuple[list[DensityPiece], list[DensityPiece]]:
-    """Cut intervals at the given points, and return the pieces with the exponents of the density at their ends, and the
+    """Cut intervals at the given points; return the pieces with the exponents of the density at their ends, and the
     tips.
 
     A tip is the part next to a divergent edge that is too close to it for continuation.
@@ -146,8 +146,8 @@ def _exponents(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list
 def _root_of(exponent: float) -> int:
     """Return q if the density starts like (distance)^(p/q): 1/2 and 1/3 at edges, -k/(k+1) and -1/3 at hard edges.
 
-    The measured exponent is off by the next term of the expansion, so of exponents that fit nearly as well the simplest
-    is taken.
+    The measured exponent is off by the next term of the expansion, so among exponents that fit almost equally well the
+    simplest is chosen.
     """
     if not np.isfinite(exponent) or exponent > DIVERGES:
         return 3 if 0.28 < exponent < 0.4 else 2

@@ -53,9 +53,8 @@ class LongSystem:
     def at_fixed(self, index: int, z: float, guess: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float, float]:
         """Solve for real z and all responses but number `index` by Newton's method.
 
-        Returns:
-            z, the responses, their derivatives by the fixed response (that of z at `index`), first and last
-                relative correction.
+        Returns: z, the responses, their derivatives with respect to the fixed response (that of z at `index`), first
+            and last relative correction.
         """
         nothing = z, guess, guess, np.inf, np.inf
         with flint.ctx.workprec(BITS):
@@ -114,7 +113,7 @@ def _long(number: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def long_system(law: BulkLaw, p: Point) -> LongSystem:
-    """Return the equations with exact rational coefficients, or rounded ones where they contain roots of parameters."""
+    """Return the equations with rational coefficients, exact unless they contain roots of parameters."""
     try:
         terms = terms_of(law, p, in_fractions=True)
     except (TypeError, ValueError):

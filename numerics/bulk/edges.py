@@ -66,9 +66,9 @@ def support_from_branch(
 ) -> tuple[Intervals, np.ndarray]:
     """Return the intervals of the support by continuation along the real axis, and the sampled points outside it.
 
-    From infinity on either side the branch is followed to its first fold or pole. Between these the density is sampled,
-    and from the outermost samples of each gap the branch is followed to the folds that bound it. `more` adds sample
-    points. A gap below about 1e-9 of the width of the bulk may be missed.
+    From infinity on either side the branch is followed to its first fold or pole. The density is sampled between these
+    ends, and from the outermost samples of each gap the branch is followed to the folds that bound it. `more` adds
+    sample points. A gap below about 1e-9 of the width of the bulk may be missed.
     """
     far = 10 * branch.start.height
     r, _ = branch.followed(np.array([far, -far]))
@@ -81,7 +81,7 @@ def support_from_branch(
     converged = np.isfinite(errors) & (errors < 1e-6)
     spare = (np.minimum(x - bottom.z, top.z - x) < 1e-4 * (top.z - bottom.z)) | np.isin(x, more)
     if np.any(~converged & ~spare):
-        raise NumericalError(f"the bulk could not be followed at x = {x[~converged & ~spare][0]:.6g}")
+        raise NumericalError(f"the bulk could not be continued to x = {x[~converged & ~spare][0]:.6g}")
     x, r = x[converged], r[converged]
     empty = r[:, branch.resolvent_index].imag == 0
     intervals: Intervals = []

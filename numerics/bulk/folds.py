@@ -154,7 +154,7 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
             return End(0.0 if abs(now.z) < 1e-9 * height else now.z, POLE)
         z = now.z
     raise NumericalError(
-        f"the bulk could not be followed along the real axis near z = {z:.6g}; take less extreme parameters"
+        f"the bulk could not be continued along the real axis near z = {z:.6g}; take less extreme parameters"
     )
 
 
@@ -224,8 +224,8 @@ def _newton_at(law: BulkLaw, p: Point, g: Array, unknowns: Array) -> Array:
 def marching_program(law: BulkLaw) -> Any:
     """Return `program(p, lowest) -> (g, unknowns, tangent)`: continuation down the real axis from infinity.
 
-    It stops before the first fold, or before z = `lowest`. The unknowns have z G in place of G, which is 1 at infinity.
-    G grows in steps that Newton's method checks, until dz/dG changes sign.
+    It stops before the first fold, or before z = `lowest`. The unknowns contain z G, which is 1 at infinity, in place
+    of G. G grows in steps that Newton's method checks, until dz/dG changes sign.
     """
     count, index = len(law.responses), law.resolvent
 
@@ -326,7 +326,7 @@ def responses_from_march(law: BulkLaw) -> Any:
 
 
 def with_derivatives(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
-    """Attach derivatives by z and the parameters to responses r at a real z, by one Newton step (implicit
+    """Attach derivatives with respect to z and the parameters to responses r at a real z, by one Newton step (implicit
     differentiation)."""
     fixed, place, r = jax.lax.stop_gradient((p, z, r))
     slope = jax.jacfwd(lambda r: residual_of(law, fixed, place, r))(r)
@@ -349,8 +349,8 @@ def _mapped(law: BulkLaw, name: str) -> Any:
 
 @in_float64
 def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the upper edge, and its derivative, at every value `grid` of parameter `name`, other parameters as in
-    `branch`."""
+    """Return the upper edge, and its derivative, at every value `grid` of parameter `name`; the other parameters are
+    those of `branch`."""
     grid = np.atleast_1d(np.asarray(grid, float))
     if branch.law.settles:
         raise NumericalError("a density is taken at more or fewer values from point to point; sweep point by point")

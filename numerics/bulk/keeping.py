@@ -1,7 +1,7 @@
 """A disk cache for the spectral laws of large systems.
 
 The key is a hash of the numerical coefficients of the equations and of the source of the solver, so that other
-parameters, another declaration or another version miss the cache. Entries are signed as derived code is.
+parameters, another declaration or another version miss the cache. Entries are signed like cached code.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ END = 1e-6
 FINEST = 1e-17
 """Smallest resolved difference of the coordinate t along a piece."""
 CLOSE = 1e-9
-"""Distance from an end of a piece, relative to its width, at which the density takes its limit."""
+"""Distance from an end of a piece, relative to its width, below which the density takes its limit."""
 
 TRACY_WIDOM_MEAN = 1.2065335745820
 """Minus the mean of the Tracy-Widom law (beta = 1)."""
@@ -278,7 +278,7 @@ class SpectralLaw:
         """Return the mean outermost of `size` eigenvalues at an edge without outliers, from the Tracy-Widom law
         (beta = 1).
 
-        The density is a sqrt(distance) / pi; None where it behaves otherwise.
+        The density must behave as a sqrt(distance) / pi; otherwise the result is None.
         """
         low, high = next(pair for pair in self.edges if edge in pair)
         inward = 1.0 if edge == low else -1.0

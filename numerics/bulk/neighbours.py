@@ -2,7 +2,7 @@
 
 Following a large system from infinity takes several Newton iterations per point. Inside the bulk the responses are
 smooth up to square roots at the edges, so most points of a density start from interpolation instead. A guess is used
-only where Newton's method contracts at once.
+only if Newton's method contracts at once.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from numerics.support.precision import in_float64
 
 @lru_cache(maxsize=256)
 def own_parameters(law: BulkLaw, p: Point) -> Point:
-    """Return the part of a point that the bulk equations, curve and edge polynomials read.
+    """Return the part of a point on which the bulk equations, curve and edge polynomials depend.
 
     Generated functions have no branches, so one recorded evaluation shows all reads. If it fails, as at extreme values,
     every parameter is kept.

@@ -58,7 +58,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class PolynomialSystem:
-    """A square polynomial system in the responses, with its derivatives by z and by the responses."""
+    """A square polynomial system in the responses, with its derivatives with respect to z and the responses."""
 
     count: int
     residual: Sums
@@ -67,7 +67,8 @@ class PolynomialSystem:
     groups: int = 1
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residual, derivative by z and Jacobian by r at many points; real at real points."""
+        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; real at real
+        points."""
         residual, rate, values = self.values(z, r)
         return residual, rate, self.matrices(values)
 
@@ -140,9 +141,9 @@ def differentiated(monomial: Monomial) -> list[tuple[int, int, Monomial]]:
 
 
 def polynomials_of(equations: Iterable[Iterable[tuple[str, Any]]], variables: Sequence[str]) -> tuple[Terms, Terms]:
-    """Return the terms of generated equations and of their derivatives by z and by variables.
+    """Return the terms of generated equations and of their derivatives with respect to z and to variables.
 
-    The derivative of an equation by variable k has index equation * (variables + 1) + k.
+    The derivative of an equation with respect to variable k has index equation * (variables + 1) + k.
     """
     residual: Terms = []
     slope: Terms = []
@@ -156,9 +157,9 @@ def polynomials_of(equations: Iterable[Iterable[tuple[str, Any]]], variables: Se
 
 
 def terms_of(law: BulkLaw, p: Point, in_fractions: bool = False) -> tuple[Terms, Terms, Terms]:
-    """Return the terms of the generated equations, of their derivatives by z, and of those by the responses.
+    """Return the terms of the generated equations and of their derivatives with respect to z and to the responses.
 
-    in_fractions: take coefficients as exact fractions of the parameters.
+    in_fractions: use coefficients that are exact fractions of the parameters.
     """
     count, given = len(law.responses), updated(law, p)
     found = law.polynomials(exact(p), *exactly(given)) if in_fractions else law.polynomials(p, *given)

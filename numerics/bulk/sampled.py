@@ -1,7 +1,7 @@
-"""Standard errors of a bulk whose equations hold sampled sites or sampled means of the training level.
+"""Standard errors of a bulk whose equations contain sampled sites or sampled means of the training level.
 
-At an edge the Jacobian of F(z, r) = 0 in r is singular. With l its left null vector, a perturbation F of the equations
-moves the edge by -l.F / l.(dF/dz) to first order.
+At an edge the Jacobian of F(z, r) = 0 with respect to r is singular. With l its left null vector, a perturbation F of
+the equations moves the edge by -l.F / l.(dF/dz) to first order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numerics.support.precision import in_float64
 def edge_errors(branch: Branch, others: Sequence[Branch], law: SpectralLaw, nearby: Nearby) -> list[list[float | None]]:
     """Return a standard error, bias included, for each edge of each interval.
 
-    None where first-order perturbation does not apply, as at a hard edge. others: the bulk at each Monte Carlo
+    None if first-order perturbation theory does not apply, as at a hard edge. others: the bulk at each Monte Carlo
     replicate of the order parameters.
     """
     return [[_error(branch, edge, others, nearby) for edge in pair] for pair in law.edges]

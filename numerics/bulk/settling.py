@@ -30,7 +30,7 @@ the relative tolerance there."""
 
 
 def settled(branch: Branch) -> Branch:
-    """Return the branch with a converged number of quadrature nodes; itself where there is no density."""
+    """Return the branch with a converged number of quadrature nodes; itself without a density."""
     if not branch.law.settles:
         return branch
     return Branch(replace(branch.law, nodes=_converged_nodes(branch.law, branch.own)[0]), branch.p)
@@ -65,12 +65,12 @@ def _converge_nodes(law: BulkLaw, p: Point) -> tuple[int, float]:
         if moved <= TOLERANCE:
             return nodes, float(moved)
         nodes *= 2
-    remaining = f"the bulk still moves by {moved:.1e}" if np.isfinite(moved) else "the bulk is not found"
+    remaining = f"the bulk still changes by {moved:.1e}" if np.isfinite(moved) else "the bulk was not found"
     raise not_converged(law.densities, f"with {most} values {remaining}") from failure
 
 
 def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> NumericalError:
-    """Return the error that names the averages which have not converged.
+    """Return the error that names the averages that have not converged.
 
     Args:
         densities: as in BulkLaw.
@@ -79,7 +79,7 @@ def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> Numerica
     names = " and ".join(name for _, name in densities)
     cures = {
         "trait": "take values and weights instead of a density, or cut it off where it is thin",
-        "field": "take a smoother function of it there",
+        "field": "use a smoother function of it there",
     }
     cure = " or ".join(cures[kind] for kind in dict.fromkeys(kind for kind, _ in densities))
     return NumericalError(f"the average over {names} has not converged: {told}; {cure}")

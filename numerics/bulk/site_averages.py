@@ -1,4 +1,4 @@
-"""The bulk equations where sites differ: residual and Jacobian at many points in NumPy, without compilation.
+"""The bulk equations with differing sites: residual and Jacobian at many points in NumPy, without compilation.
 
 The equations are polynomials in z, the responses and averages over sites. An average is that of a product of powers of
 polynomials in z and the responses. A generated bulk lists all of them term by term.
@@ -55,7 +55,7 @@ class _Factor:
         return _Factor(power, np.concatenate(columns, axis=1), _padded([m for m, _ in terms], one), tuple(rates))
 
     def at(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the power at points, groups x points, and its derivative by the polynomial."""
+        """Return the power at points, groups x points, and its derivative with respect to the polynomial."""
         value = self.coefficients @ np.prod(variables[self.factors], axis=0)
         if self.power < 0:
             inverse = 1 / value
@@ -78,7 +78,7 @@ class _Average:
     factors: tuple[_Factor, ...]
 
     def at(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the average at points, and its derivatives by z and the responses: variables x points."""
+        """Return the average at points, and its derivatives with respect to z and the responses: variables x points."""
         powers = [factor.at(variables) for factor in self.factors]
         slopes = np.zeros((len(variables) - 1, variables.shape[1]), variables.dtype)
         for i, factor in enumerate(self.factors):
@@ -92,7 +92,8 @@ class _Average:
 
 @dataclass(frozen=True)
 class SiteSystem:
-    """A square system in the responses with averages over sites, and its derivatives by z and by the responses."""
+    """A square system in the responses with averages over sites, and its derivatives with respect to z and the
+    responses."""
 
     count: int
     groups: int
@@ -101,7 +102,8 @@ class SiteSystem:
     slope: Sums
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residual, derivative by z and Jacobian by r at many points; real at real points."""
+        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; real at real
+        points."""
         kind = np.result_type(z, r, float)
         variables = np.array([z, *r.T, np.ones_like(z)], kind)
         averages = [average.at(variables) for average in self.averages]

@@ -102,7 +102,7 @@ def law_without_curve(branch: Branch, tell: Report | None = None) -> SpectralLaw
         more = (*more, *fresh)
     defect = "with gaps too narrow to tell" if law is None or law.panels.zeros else f"off by {law.error:.1g}"
     raise NumericalError(
-        f"the masses of the bulk do not add up to one ({defect}), so its support is not certain at these parameters; "
+        f"the masses of the bulk do not add up to one ({defect}), so its support is uncertain at these parameters; "
         "take less extreme ones"
     )
 
@@ -126,7 +126,7 @@ def _assembled(
 
 
 def _with_tips(panels: Panelled, tips: list[DensityPanel], atoms: float) -> Panelled:
-    """Assign the missing mass to the tips if it is about what their power laws have; the transform check
+    """Assign the missing mass to the tips if it roughly equals that of their power laws; the check of the transform
     confirms it."""
     estimate, left = sum(tip.mass for tip in tips), 1 - atoms - panels.mass
     if abs(left - estimate) < TIPS * estimate:
@@ -194,7 +194,7 @@ def counts_against(law: SpectralLaw, draws: list[np.ndarray], bins: np.ndarray) 
     draw)."""
     bins = np.asarray(bins, float)
     if len(draws) < 2:
-        raise NumericalError("a histogram needs at least two draws for its error; take more --seeds")
+        raise NumericalError("a histogram needs at least two draws for its error; increase --seeds")
     seen = np.array([np.histogram(np.asarray(e, float), bins)[0] for e in draws], float)
     below = law.cumulative(bins)
     for at, weight in law.atoms:  # numpy's bins include their left end

@@ -41,7 +41,7 @@ def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[ResolventTraces]
         if moved <= SETTLED:
             break
         if nodes >= MOST:
-            raise not_converged(law.densities, f"with {nodes} values traces still move by {moved:.1e}")
+            raise not_converged(law.densities, f"with {nodes} values traces still change by {moved:.1e}")
     return coarse
 
 

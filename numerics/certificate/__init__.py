@@ -1,1 +1,1 @@
-"""The certificate of a solution: checks that are independent of the way in which it was computed."""
+"""The certificate of a solution: checks that do not depend on how it was computed."""

@@ -46,17 +46,17 @@ class IdentityPlus:
 
     @property
     def scaled(self) -> bool:
-        """Whether the multiple of the identity vanishes at no point."""
+        """Whether the multiple of the identity is nonzero at all points."""
         return bool(np.asarray(self.scale).all())
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a non-zero multiple of the identity."""
+        """Whether it is a nonzero multiple of the identity."""
         return not np.ndim(self.rest) and self.scaled
 
     @property
     def occupied(self) -> bool:
-        """Whether it is non-zero at some point."""
+        """Whether it is nonzero at some point."""
         return bool(np.asarray(self.scale).any() or np.asarray(self.rest).any())
 
     def at(self, point: int) -> IdentityPlus:
@@ -103,7 +103,7 @@ def blocks_of(operator: Operator, count: int) -> BlockRows:
 
 
 def _collected(entry: Operator) -> Any:
-    """Return a block as a multiple of the identity plus a matrix, as far as it has either."""
+    """Return a block as a multiple of the identity plus a matrix."""
     scale: Any = None
     rest: Any = None
     for coefficient, part in entry.terms:
@@ -188,8 +188,8 @@ class BlockRows:
     def sparser(self) -> BlockRows:
         """Return a matrix with the same determinant and more scalar blocks, by column operations.
 
-        A block whose matrix is a multiple of that on the diagonal of its row, as R beside C in learned weights, loses
-        it when that multiple of the column is subtracted.
+        If the matrix of a block is a multiple of that on the diagonal of its row, as for R beside C in learned weights,
+        subtracting that multiple of the column removes it.
         """
         if not self.diagonal or not any(np.ndim(row[j].rest) for j, row in enumerate(self.rows)):
             return self
@@ -257,7 +257,7 @@ class BlockRows:
         return any(np.ndim(rest) == 3 or np.iscomplexobj(rest) for rest in rests)
 
     def parts(self) -> list[SummandBlock]:
-        """Return the small matrices of which it is the direct sum; equal ones once."""
+        """Return the small matrices of the direct sum, without repetitions."""
         summands: dict[bytes, SummandBlock] = {}
         matrices = self.stack()
         for rows in _joined(np.any(matrices != 0, axis=0)):
@@ -313,7 +313,7 @@ Apart = tuple[np.ndarray | None, np.ndarray | None]
 class Combination:
     """Square matrices at many points as a sum of matrices times functions of the point.
 
-    fixed: whether the matrices are the same at all points, so that the sum is real where its functions are.
+    fixed: whether the matrices are the same at all points, so that the sum is real if its functions are.
     """
 
     count: int
@@ -346,7 +346,7 @@ class Combination:
                 self.add(place, factor * scale, None, matrix)
 
     def log_determinants(self) -> np.ndarray:
-        """Return log det at every point, in real arithmetic where all functions are real."""
+        """Return log det at every point, in real arithmetic if all functions are real."""
         total = np.zeros(self.count, complex)
         factors = [factor for factor, _ in self.terms.values() if factor is not None]
         common = factors[0] if len(self.terms) == len(factors) == 1 and factors[0].all() else None
@@ -397,7 +397,7 @@ def _inversions(order: Sequence[int], sizes: Sequence[int]) -> int:
 
 
 def _pure(block: IdentityPlus) -> IdentityPlus:
-    """Return the block without a matrix that is only rounding."""
+    """Return the block without a matrix that consists of rounding errors only."""
     return IdentityPlus(block.size, block.scale)
 
 

@@ -1,4 +1,4 @@
-"""The certificate of a solution: outliers, bulk and training level, each against a computation of its own."""
+"""The certificate of a solution: outliers, bulk and training level, each compared with an independent computation."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from numerics.support.precision import in_float64
 from numerics.training.trained import Trained
 
 MOST_ROWS = 2000
-"""Rows of A(z) up to which its zeros are counted where all checks are asked for, whatever they take."""
+"""Rows of A(z) up to which its zeros are counted if all checks are requested, regardless of time."""
 MOMENT = 1e-7
-"""How far a moment of order k may be off, in units of the largest eigenvalue of the bulk to the power k."""
+"""Tolerance of a moment of order k, in units of the largest eigenvalue of the bulk to the power k."""
 EXACT, BY_QUADRATURE = 1e-9, 1e-5
-"""How far the first steps of training may be off, in units of the largest value of an observable, where all is linear,
-and where averages of functions are taken by quadrature."""
+"""Tolerances of the first steps of training, in units of the largest value of an observable, for linear laws and for
+averages of functions by quadrature."""
 ZERO = 1e-3
-"""What counts as small beside the other observables, or beside one: it may be nothing but rounding."""
+"""Values below this, relative to other observables or to one, may consist of rounding errors."""
 FAR, ALONG = 1e3, 1e-5
-"""Where the resolvent between spikes is looked at, in units of the largest eigenvalue, and how far its moments may be
-off."""
+"""Point at which the resolvent between spikes is evaluated, in units of the largest eigenvalue, and tolerance of its
+moments."""
 ERRORS = 6.0
-"""How far what is sampled may be off, in standard errors."""
+"""Tolerance of sampled quantities, in standard errors."""
 
 
 class Certifier:
     """Collects the checks of one solution.
 
-    thorough: count the zeros of large A(z) too, and follow fields for more steps, whatever that takes.
+    thorough: also count the zeros of large A(z), and follow fields for more steps, regardless of time.
     """
 
     def __init__(self, solver: Solver, values: dict[str, Any], trained: Trained, thorough: bool = False) -> None:
@@ -75,7 +75,7 @@ class Certifier:
 
     @cached_property
     def expected(self) -> ExpectedMoments:
-        """What the declared equations say."""
+        """The values from the declared equations, or the reason why there are none."""
         names = [key.of for key in self.trained.order if key.kind == "C"]
         pairs = tuple((first, second) for first, second in names) if self.trained.errors is None else ()
         try:
@@ -84,7 +84,7 @@ class Certifier:
             return ExpectedMoments({}, {}, {}, {}, str(error))
 
     def certificate(self, labels: Sequence[str]) -> Certificate:
-        """All checks, of probed matrices in this order; of one that is the same as another once."""
+        """Return all checks, for probed matrices in this order; equal matrices once."""
         spectra = [check for label in labels for check in self.checks.get(label, ())]
         setting = self.solver.setting
         if setting.steps is None and not setting.observables:
@@ -99,7 +99,7 @@ def check_bulk(
     moments: Sequence[float],
     errors: Sequence[float] | None = None,
 ) -> CertificateCheck:
-    """Whether the law of the bulk has mass one and the moments of the declared matrix, by integration of its density
+    """Check that the law of the bulk has mass one and the moments of the declared matrix, by integration of its density
     and from its resolvent."""
     watch = Stopwatch()
     expected, note = declared.moments.get(label, [1.0]), declared.unknown or ""
@@ -125,8 +125,8 @@ def check_bulk(
 def check_spikes(
     declared: ExpectedMoments, problem: SpikedProblem, label: str, outliers: Sequence[float]
 ) -> list[CertificateCheck]:
-    """Whether A(z) knows the matrix along its spikes: the first two moments of H^T (z - M)^-1 H, the resolvent between
-    them, against the matrix applied to them. Nothing where they are not all known, as after many steps."""
+    """Check A(z) along the spikes: the first two moments of H^T (z - M)^-1 H, the resolvent between the spikes, against
+    the matrix applied to them. The check is omitted unless all of them are known, for example after many steps."""
     watch = Stopwatch()
     side = next((side for side in problem.probe.sides if side.name == "right"), None)
     along = declared.spikes.get(label)
@@ -157,7 +157,7 @@ def check_spikes(
 
 
 def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.ndarray) -> tuple[float, float]:
-    """z times the trace of the resolvent between the spikes, and the trace of their Gram matrix."""
+    """Return z times the trace of the resolvent between the spikes, and the trace of their Gram matrix."""
     order = {key: np.asarray(value) for key, value in read(problem.order).items()}
     driven, seen, gram = (part.array(np) for part in side.spikes(problem.p, order))
     matrix = problem.probe.a_matrix(problem.p, z, responses, order).array(np)
@@ -165,8 +165,7 @@ def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.
 
 
 def check_training(declared: ExpectedMoments, solver: Solver, trained: Trained) -> CertificateCheck:
-    """Whether observables at the first times, or correlations where there are none, are those of the declared
-    equations."""
+    """Check observables at the first times, or correlations if there are none, against the declared equations."""
     watch = Stopwatch()
     unchecked = partial(
         CertificateCheck, "training", "", "observables at the first times", None, None, 0.0, "not checked"
@@ -189,8 +188,7 @@ def check_training(declared: ExpectedMoments, solver: Solver, trained: Trained) 
 
 
 class ComparedPair(NamedTuple):
-    """What is compared at which time: the value of the solution, that of the declared equations, and how far they may
-    be apart."""
+    """A comparison at one time: the value of the solution, that of the declared equations, and the tolerance."""
 
     name: str
     time: int
@@ -204,7 +202,8 @@ class ComparedPair(NamedTuple):
 
 
 def _excess(pair: ComparedPair) -> float:
-    """How far value and expectation are apart, in units of how far they may be; infinite where one is not a number."""
+    """Return the deviation of a value from its expectation, in units of the tolerance; infinite if one is not a
+    number."""
     off = abs(pair.value - pair.expected) / pair.allowed
     return math.inf if math.isnan(off) else off
 
@@ -226,14 +225,14 @@ def _observed(declared: ExpectedMoments, trained: Trained, share: float) -> list
 
 
 def _first_rows(series: np.ndarray) -> list[list[float]]:
-    """An observable at the first times: one number per label."""
+    """Return an observable at the first times: one number per label."""
     rows = np.atleast_1d(series)[: MORE_STEPS + 1]
     found: list[list[float]] = rows.reshape(len(rows), -1).tolist()
     return found
 
 
 def _correlated(declared: ExpectedMoments, trained: Trained, share: float) -> list[ComparedPair]:
-    """The same for correlations of declared fields."""
+    """Return the same for correlations of declared fields."""
     found: list[ComparedPair] = []
     for names, overlaps in declared.correlations.items():
         expected = np.array(overlaps)

@@ -1,8 +1,8 @@
 """The declared equations run on words of free-probability letters: the simulation in the limit of infinite size.
 
 The generated simulation draws the disorder, runs the equations as declared and returns the probed matrices. Here it
-draws letters instead of arrays. Nothing of the derivation takes part: no action, saddle point, order parameter or
-resolvent.
+draws letters instead of arrays. It is independent of the derivation: it uses no action, saddle point, order parameter
+or resolvent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from numerics.runtime.traits import density
 from numerics.support.rebinding import UNUSUAL, with_names
 
 SIZE = 2**100
-"""A size at which finite-size corrections are below rounding; a power of two, so that its roots are exact."""
+"""A size at which finite-size corrections are below rounding errors; a power of two, so that its roots are exact."""
 STEPS, MORE_STEPS = 1, 3
 """Training steps of the quick and of the thorough check; words grow with every step."""
 NODES = 512
@@ -142,7 +142,7 @@ def _short(number: Any) -> Any:
 
 
 def run_declared(simulation: FiniteSize, p: Point, steps: int = STEPS) -> Declared:
-    """Run the declared equations at a point for a few steps; raise NotWritten where words cannot represent them."""
+    """Run the declared equations at a point for a few steps; raise NotWritten if words cannot represent them."""
     ensemble = DeclaredEnsemble()
     fields: dict[str, Any] = {}
     simulate = with_names(simulation.simulate, _functions(ensemble, steps))

@@ -21,8 +21,8 @@ INSIDE, OUTSIDE = 1e-9, 1e-2
 def unconfirmed_edges(branch: Branch, law: SpectralLaw, thorough: bool) -> list[float]:
     """Return edges at which G is real on both sides, or on neither.
 
-    The number of real roots G of the curve changes by two at an edge. Where it does not, as where three roots meet, or
-    without a curve in a thorough check, the bulk equations decide.
+    The number of real roots G of the curve changes by two at an edge. If it does not, for example where three roots
+    meet, or without a curve in a thorough check, the bulk equations decide.
     """
     ends = [end for pair in law.edges for end in pair]
     if branch.law.sites is not None or not ends:

@@ -51,7 +51,7 @@ def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> E
 
     Args:
         steps: for which fields are followed.
-        pairs: fields whose correlations replace observables where there are none.
+        pairs: fields whose correlations replace observables if there are none.
     """
     declared = run_declared(simulation, p, steps)
     observables = {name: _known(series) for name, series in declared.observables.items()}
@@ -65,7 +65,7 @@ def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> E
 
 
 def _known(series: Sequence[Any]) -> list[list[float]]:
-    """Return an observable at the first times while it is known, one number per label."""
+    """Return an observable at the first times as long as it is known, one number per label."""
     return _finite([np.ravel(table(value)).tolist() for value in series[: MORE_STEPS + 1]])
 
 
@@ -121,7 +121,7 @@ class Courses:
         self.recordable = True
 
     def at(self, p: Point) -> ExpectedMoments:
-        """Return the expected moments at a point; raise NotWritten where words cannot represent the equations."""
+        """Return the expected moments at a point; raise NotWritten if words cannot represent the equations."""
         moving = {name: value for name, value in vars(p).items() if isinstance(value, float)}
         values = list(moving.values())
         for recording, shape in self.known:
@@ -149,7 +149,7 @@ class Courses:
 
 
 def expected_at(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> ExpectedMoments:
-    """Return the result of `expect`, replayed from a recording where its conditions hold."""
+    """Return the result of `expect`, replayed from a recording if its conditions hold."""
     fixed = tuple((name, _key(value)) for name, value in vars(p).items())
     return _courses(simulation, steps, pairs, fixed).at(p)
 

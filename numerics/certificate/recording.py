@@ -1,7 +1,7 @@
 """A tape of scalar arithmetic, recorded once and replayed at other parameter values.
 
 The words of a computation depend on the declaration, and only their coefficients on parameter values. Every branch that
-depends on a value is recorded as a condition; where one of them fails, the computation is run again.
+depends on a value is recorded as a condition; if one of them fails, the computation is run again.
 
 A recorded number never turns into a plain one: `float`, `int` and NumPy's conversions raise TypeError.
 """
@@ -184,7 +184,7 @@ class Recording:
         return (function, *places) if len(parts) == 2 else (_second(function), *places, *places)  # type: ignore[return-value]
 
     def __call__(self, parameters: Sequence[Any]) -> list[Any] | None:
-        """Return the results at these parameters; None where a condition fails."""
+        """Return the results at these parameters; None if a condition fails."""
         values = [*parameters, *self.constants]
         push = values.append
         try:
@@ -202,7 +202,7 @@ class Recording:
 
 
 def table(numbers: Any) -> np.ndarray:
-    """Return an array of floats, or of objects where some are recorded."""
+    """Return an array of floats, or of objects if some are recorded."""
     array = np.asarray(numbers)
     if array.dtype == object and any(isinstance(one, RecordedNumber) for one in array.flat):
         return array

@@ -1,4 +1,4 @@
-"""Records of the checks of a solution: what was compared, to which tolerance, and the outcome."""
+"""Records of the checks of a solution: the compared quantity, the tolerance, and the outcome."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class CertificateCheck:
 
     Attributes:
         name: "outliers", "bulk" or "training".
-        layer: the label of the probed matrix, where there are several.
+        layer: the label of the probed matrix, if there are several.
         what: the quantity compared.
         value, expected, closeness: of the solution, of the check, and the tolerance.
-        note: why there was no comparison, or what it omits.
+        note: the reason for an omitted comparison, or what it leaves out.
         seconds: its time; not saved.
     """
 
@@ -46,15 +46,15 @@ class CertificateCheck:
 
     @property
     def place(self) -> str:
-        """The name, with the layer where there are several."""
+        """The name, with the layer if there are several."""
         return f"{self.name} of layer {self.layer}" if self.layer else self.name
 
     @property
     def sentence(self) -> str:
-        """Return a sentence on what failed."""
+        """Return a sentence about the failure."""
         value = "nothing" if self.value is None else f"{self.value:.6g}"
         wanted = "nothing" if self.expected is None else f"{self.expected:.6g}"
-        return f"the certificate fails: {self.place}, {self.what}, {value} where {wanted} is expected"
+        return f"the certificate fails: {self.place}, {self.what}, {value} instead of {wanted}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ _TOLD = {"passed": "passed", "failed": "failed", "not checked": "not checked"}
 
 
 def _closely(check: CertificateCheck) -> str:
-    """Return the agreement of value and expectation as text, or why they were not compared."""
+    """Return the agreement of value and expectation as text, or the reason why they were not compared."""
     if check.value is None or check.expected is None:
         return check.note
     if check.closeness == 0:

@@ -2,9 +2,8 @@
 
 A matrix is a linear combination of words in independent Gaussian and diagonal matrices, plus outer products of vectors.
 A vector is a sum of words applied to drawn vectors, or an entrywise function of such sums. By Wick's theorem at leading
-order in the sizes, each pair of Gaussian matrices in a word encloses a subword whose trace factors out. What this does
-not cover, such as a random matrix applied to a function of itself, is unknown: a vector without terms, whose means are
-NaN.
+order in the sizes, each pair of Gaussian matrices in a word encloses a subword whose trace factors out. Anything else,
+such as a random matrix applied to a function of itself, is unknown: a vector without terms, whose means are NaN.
 """
 
 from __future__ import annotations
@@ -56,12 +55,12 @@ class Random:
 
 @dataclass(frozen=True)
 class DrawnLetter:
-    """A drawn vector that words are applied to, with entries independent between sites.
+    """A drawn vector to which words are applied, with entries independent between sites.
 
     Attributes:
         kind: "normal", "constant" (ones) or "other".
-        by: the random matrix whose product with a function it is.
-        made_with: all random matrices that it depends on.
+        by: the random matrix of which it is the product with a function.
+        made_with: all random matrices on which it depends.
     """
 
     size: int
@@ -200,7 +199,7 @@ def _identity(size: int) -> np.ndarray:
 
 
 NUMBER, TRAIT, VECTOR, FUNCTION, MATRIX = range(5)
-"""Kinds of operands; an operation between two of them is that of the higher one."""
+"""Kinds of operands; an operation between two of them belongs to the higher one."""
 
 
 def kind_of(operand: Any) -> int:
@@ -218,7 +217,7 @@ class Entrywise:
 
     @property
     def vectors(self) -> tuple[LargeVector, ...]:
-        """The vectors that it is a function of."""
+        """The vectors on which it depends."""
         return ()
 
     def evaluated(self, *values: Any) -> Any:
@@ -281,7 +280,7 @@ def operand(given: Any) -> Any:
 
 @dataclass(frozen=True)
 class TraitNumbers(Entrywise):
-    """Site-dependent numbers, tabulated along one axis per trait that they depend on."""
+    """Site-dependent numbers, tabulated along one axis per trait on which they depend."""
 
     ensemble: DeclaredEnsemble
     size: int
@@ -330,7 +329,7 @@ class TraitNumbers(Entrywise):
 
     @property
     def mean(self) -> float:
-        """The mean over sites; NaN where the coarse and the fine rule disagree."""
+        """The mean over sites; NaN if the coarse and the fine rule disagree."""
         fine = self._mean(0)
         if all(one is other for one, other in self.weights.values()):
             return fine
@@ -401,7 +400,7 @@ class TraitNumbers(Entrywise):
 
 @dataclass(frozen=True)
 class LargeVector(Entrywise):
-    """A vector over sites, with labels; terms: None where it is unknown."""
+    """A vector over sites, with labels; terms: None if it is unknown."""
 
     ensemble: DeclaredEnsemble
     size: int
@@ -477,7 +476,7 @@ class LargeVector(Entrywise):
 
     @property
     def made_with(self) -> frozenset[int]:
-        """The random matrices that it depends on."""
+        """The random matrices on which it depends."""
         matrices: set[int] = set()
         for word, number in self.terms or {}:
             matrices |= _matrices(word) | self.ensemble.drawn[number].made_with
@@ -590,7 +589,7 @@ class EntrywiseFunction(Entrywise):
     function: Callable[..., Any]
     arguments: tuple[LargeVector, ...]
     pair: tuple[LargeVector, LargeVector] | None = None
-    """The two factors, where it is a product."""
+    """The two factors, if it is a product."""
 
     __array_ufunc__ = None
     kind = FUNCTION
@@ -607,7 +606,7 @@ class EntrywiseFunction(Entrywise):
 
     @staticmethod
     def of(function: Callable[..., Any], *given: Any) -> EntrywiseFunction | LargeVector:
-        """Return a function of vectors, of functions of them, and of numbers; unknown where one of them is."""
+        """Return a function of vectors, of functions of them, and of numbers; unknown if one of them is."""
         operands = [operand(one) for one in given]
         if not all(one.known for one in operands):
             together = [one for one in operands if one.kind >= VECTOR]
@@ -768,8 +767,7 @@ def _alike(one: LargeVector, other: LargeVector) -> tuple[LargeVector, LargeVect
 
 
 def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.ndarray, label: int) -> float:
-    """Return the Gaussian mean of a function, at one label of its parameters; NaN where coarse and fine rule
-    disagree."""
+    """Return the Gaussian mean of a function, at one label of its parameters; NaN if coarse and fine rule disagree."""
     if not np.all(np.isfinite(covariance)):
         return math.nan
     values, vectors = np.linalg.eigh(covariance)

@@ -55,7 +55,7 @@ MOST_NODES = 1024
 BATCH = 32
 """Nodes at which a compiled A(z) is assembled together, with one shape."""
 FARTHER = 2.0
-"""Distance in w beyond the lens at which log(det A / det A0) is tested for its decay as 1/z."""
+"""Distance in w beyond the lens at which the 1/z decay of log(det A / det A0) is tested."""
 SMALL, FALLING = 3.0, 0.4
 """Largest value of this logarithm at the end of a lens, and the largest ratio beyond it."""
 FARTHEST = 300.0
@@ -293,7 +293,7 @@ class ContourTrace:
 
 
 def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
-    """Return log det A(z) along several lenses, with adaptive nodes; raise UncountedZeros where they are too many."""
+    """Return log det A(z) along several lenses, with adaptive nodes; raise UncountedZeros if they are too many."""
     traces = _together(determinant, lenses)
     for k, one in enumerate(traces):
         while one.lens.gap.infinite and not one.ends_far_out:
@@ -308,7 +308,7 @@ def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace
 
 
 def _together(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
-    """Evaluate all lenses at their nodes together, since one solve of the bulk serves many points."""
+    """Evaluate all lenses at their nodes together, because one solve of the bulk serves many points."""
     contours = [_contour(lens) for lens in lenses]
     logarithms = determinant(np.concatenate([z for _, z in contours]))
     traces, begin = [], 0

@@ -1,1 +1,1 @@
-"""Compilation of a solver for a GPU that need not be there, and what the compiled programs consist of."""
+"""Compilation of a solver for a GPU, which need not be present, and statistics of the compiled programs."""

@@ -1,4 +1,4 @@
-"""Compilation of JAX functions for CUDA devices that are not there."""
+"""Compilation of JAX functions for CUDA devices that are not present."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from numerics.support.sharding import along_points, everywhere, mesh_of, sharded
 PLUGIN = "jax_plugins.xla_cuda12"
 PACKAGES = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
 OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
-"""Without a device no kernel can be timed: libraries choose theirs when they run."""
+"""Without a device no kernel can be timed: libraries choose theirs at run time."""
 
 
 def compiler_versions() -> dict[str, str]:
-    """Return the versions of JAX and of the packages that compile for a GPU, where they are installed."""
+    """Return the versions of JAX and of the packages that compile for a GPU, if they are installed."""
     found = {}
     for name in PACKAGES:
         try:
@@ -39,7 +39,7 @@ def compiler_versions() -> dict[str, str]:
 
 
 def absent_devices(device: Device, count: int) -> tuple[Any, ...]:
-    """Return devices to compile for, on one host; none of them is there."""
+    """Return devices to compile for, on one host, none of which is present."""
     jax.devices()  # plugins are looked for once, before the first device
     try:
         return _described(device, count)
@@ -55,7 +55,7 @@ def absent_devices(device: Device, count: int) -> tuple[Any, ...]:
 
 
 def _described(device: Device, count: int) -> tuple[Any, ...]:
-    """Return devices of a topology that XLA makes of their description."""
+    """Return the devices of a topology that XLA creates from their description."""
     from jax.experimental import topologies
 
     described = topologies.get_topology_desc(platform="cuda", target_config=device.description, topology=f"1x1x{count}")
@@ -63,7 +63,7 @@ def _described(device: Device, count: int) -> tuple[Any, ...]:
 
 
 def _register_plugin() -> None:
-    """Register the CUDA compiler where JAX left it out, because CUDA's libraries or a driver are missing."""
+    """Register the CUDA compiler if JAX omitted it because CUDA's libraries or a driver are missing."""
     config: Any = jax.config  # JAX gives it no types
     before = config.jax_platforms
     config.update("jax_platforms", "cpu")  # the plugin then skips its search for CUDA
@@ -77,7 +77,7 @@ def _register_plugin() -> None:
 
 @contextmanager
 def _uncached() -> Iterator[None]:
-    """Keep programs out of the persistent cache of JAX, which cannot load those of absent devices again."""
+    """Keep programs out of JAX's persistent cache, which cannot reload programs of absent devices."""
     config: Any = jax.config  # JAX gives it no types
     before = config.jax_persistent_cache_min_compile_time_secs
     config.update("jax_persistent_cache_min_compile_time_secs", math.inf)

@@ -10,11 +10,11 @@ from pathlib import Path
 from numerics.options import DEVICES
 
 WARP, BLOCK = 32, 1024
-"""Threads of a warp, and at most of a block, on every CUDA device."""
+"""Threads of a warp, and maximum threads of a block, on every CUDA device."""
 GRID = (2**31 - 1, 65535, 65535)
-"""Most blocks along each axis, on every CUDA device."""
+"""Maximum number of blocks along each axis, on every CUDA device."""
 STATIC_SHARED = 48 * 1024
-"""Bytes of shared memory that a block has without asking, on every CUDA device."""
+"""Bytes of shared memory that a block has by default, on every CUDA device."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Device:
     key: str
     name: str
     source: str
-    """Where the figures are published."""
+    """Reference of the published figures."""
     capability: str
     """CUDA compute capability."""
     multiprocessors: int
@@ -37,13 +37,13 @@ class Device:
     cache: int
     """Bytes of the second-level cache."""
     threads: int
-    """Threads that a multiprocessor holds at a time."""
+    """Threads that a multiprocessor can hold."""
     registers: int
     """32-bit registers of a multiprocessor."""
     shared: int
     """Bytes of shared memory of a multiprocessor."""
     shared_of_block: int
-    """Bytes of shared memory that a block may ask for."""
+    """Bytes of shared memory that a block may request."""
     float32: int
     """Single-precision operations that a multiprocessor starts per clock."""
     float64: int
@@ -51,7 +51,7 @@ class Device:
 
     @property
     def resident_threads(self) -> int:
-        """Threads that the device holds at a time."""
+        """Threads that the device can hold."""
         return self.multiprocessors * self.threads
 
     @property

@@ -1,4 +1,4 @@
-"""The generated functions of a solver, with arguments of the right shapes, and what of it a device does not run."""
+"""The generated functions of a solver with arguments of the right shapes, and the parts that do not run on a device."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from numerics.runtime.samples import SampledPass
 from numerics.training.quadrature import integrals_of
 
 SITES = 1024
-"""Sites of a sampled pass that is compiled; kernels do not depend on their number, memory is in proportion."""
+"""Number of sites of a compiled sampled pass; kernels do not depend on it, memory is proportional to it."""
 
 
 @dataclass(frozen=True)
 class DeviceFunction:
-    """A function to compile. arguments: with the shapes of one point; shared: further ones that all points have."""
+    """A function to compile. arguments: with the shapes of one point; shared: further ones common to all points."""
 
     name: str
     function: Callable[..., Any]
@@ -34,7 +34,7 @@ class DeviceFunction:
 
 @dataclass(frozen=True)
 class HostPart:
-    """A part of a computation that runs on the host, and why."""
+    """A part of a computation that runs on the host, and the reason."""
 
     name: str
     why: str
@@ -104,7 +104,7 @@ def _stacked(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def _completed(matrix: ProbedMatrix, numbers: Point, order: Order) -> Point:
-    """Return the point with arrays of the right shapes for what the training level determines."""
+    """Return the point with arrays of the right shapes for quantities computed by the training level."""
     given: dict[str, Any] = dict.fromkeys(matrix.probe.measured, 1.0)
     for spread in matrix.bulk.spreads:
         if isinstance(spread, SampledSites):
@@ -116,7 +116,7 @@ def _completed(matrix: ProbedMatrix, numbers: Point, order: Order) -> Point:
 
 
 def host_parts(solver: Solver) -> tuple[HostPart, ...]:
-    """Return what `solve`, `simulate` and `limit` compute on the host, whatever the device."""
+    """Return the parts of `solve`, `simulate` and `limit` that run on the host on any device."""
     parts = []
     if isinstance(solver.training, SampledPass):
         parts.append(HostPart("random numbers of a sampled pass", "NumPy draws them, Sobol sequences among them"))

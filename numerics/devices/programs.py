@@ -1,4 +1,4 @@
-"""What a compiled program consists of, read from the text of XLA's optimised HLO."""
+"""Statistics of a compiled program, read from the text of XLA's optimised HLO."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ NO_KERNEL = frozenset(
     "parameter constant tuple get-tuple-element bitcast while conditional call after-all opt-barrier partition-id "
     "replica-id async-start async-update async-done copy-done domain".split()
 )
-"""Instructions that start nothing on the device by themselves."""
+"""Instructions that start no kernel by themselves."""
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-")
 ON_DEVICE = ("__cublas", "cublas", "cusolver", "__cudnn", "cu_", "cuda_", "__gpu$", "__triton", "TopK")
-"""Beginnings of the names of custom calls to libraries of the device. Any other counts as a call to the host."""
+"""Prefixes of the names of custom calls to libraries of the device. Any other counts as a call to the host."""
 WORKSPACE = "s8"
-"""Type of arrays that libraries work in."""
+"""Type of the workspace arrays of libraries."""
 _HEAD = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{\s*$")
 _LINE = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = (?P<shape>.*?) (?P<op>[a-z][\w\-]*)\((?P<rest>.*)$")
 _CALLED = re.compile(r"(body|condition|to_apply|calls|true_computation|false_computation)=%?([\w.\-]+)")
@@ -32,8 +32,8 @@ _ARRAY = re.compile(r"\b(pred|[suf]\d+|bf16|c\d+)\[([\d,]*)\]")
 class CompiledLoop:
     """A loop of a compiled program.
 
-    trips: how often it runs; None where it ends at a condition. kernels: started in one run, without those of inner
-    loops. entries: of the largest result of each of these kernels, together. loops: inside this one.
+    trips: number of iterations; None if the loop ends at a condition. kernels: started in one iteration, without those
+    of inner loops. entries: total size of the largest result of each of these kernels. loops: nested inside this one.
     """
 
     trips: int | None
@@ -43,17 +43,17 @@ class CompiledLoop:
 
     @property
     def per_step(self) -> int:
-        """Kernels in one run; loops inside that end at a condition count once."""
+        """Kernels in one iteration; inner loops that end at a condition count once."""
         return self.kernels + sum((loop.trips or 1) * loop.per_step for loop in self.loops)
 
     @property
     def width(self) -> float:
-        """Mean of the largest result over the kernels of one run, in entries."""
+        """Mean size of the largest result of the kernels of one iteration, in entries."""
         return sum(n for n, _ in self._weighed) / max(1, sum(n for _, n in self._weighed))
 
     @property
     def _weighed(self) -> tuple[tuple[int, int], ...]:
-        """Entries and kernels of one run of this loop and of all inside."""
+        """Entries and kernels of one iteration of this loop and of all inner loops."""
         inner = [
             ((loop.trips or 1) * entries, (loop.trips or 1) * kernels)
             for loop in self.loops
@@ -79,12 +79,12 @@ class Instruction:
 
     @property
     def entries(self) -> int:
-        """Entries of the largest array of the result; bytes that a library works in are none."""
+        """Entries of the largest array of the result, without workspace."""
         return max((size for kind, size in self._arrays if kind != WORKSPACE), default=1)
 
     @property
     def workspace(self) -> int:
-        """Bytes that a library works in."""
+        """Bytes of workspace that a library uses."""
         return max((size for kind, size in self._arrays if kind == WORKSPACE), default=0) if self.target else 0
 
     @property
@@ -133,7 +133,7 @@ class Program:
 
     @cached_property
     def whole(self) -> CompiledLoop:
-        """The program as a loop that runs once."""
+        """The program as a loop with one iteration."""
         return self._run_of((self.entry,), 1)
 
     def _run_of(self, names: tuple[str, ...], trips: int | None) -> CompiledLoop:
@@ -165,17 +165,17 @@ class Program:
 
     @cached_property
     def custom_calls(self) -> dict[str, int]:
-        """How often each library function is called in the text of the program."""
+        """The number of calls of each library function in the text of the program."""
         return dict(sorted(Counter(one.target for one in self._reached() if one.target).items()))
 
     @cached_property
     def workspace(self) -> int:
-        """Bytes that libraries work in, at most at a time."""
+        """Maximum bytes of workspace that libraries use at a time."""
         return max((one.workspace for one in self._reached()), default=0)
 
     @property
     def host_calls(self) -> tuple[str, ...]:
-        """Custom calls that are not of a library of the device, and transfers to the host."""
+        """Custom calls outside the libraries of the device, and transfers to the host."""
         transfers = {one.op for one in self._reached() if one.op in ("infeed", "outfeed", "send", "recv")}
         return (*(name for name in self.custom_calls if not name.startswith(ON_DEVICE)), *sorted(transfers))
 

@@ -1,4 +1,4 @@
-"""What the compilation of a solver for a device gave."""
+"""The result of compiling a solver for a device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CompiledFunction:
 
     name: str
     seconds: float
-    """How long it took to compile."""
+    """Compilation time."""
     program: CompiledLoop
     """Kernels and loops; the program itself runs once."""
     custom_calls: Mapping[str, int]
@@ -36,7 +36,7 @@ class CompiledFunction:
     working: int
     """Bytes of temporary arrays on one device, without the workspace of libraries."""
     workspace: int
-    """Bytes that libraries work in, however many points there are."""
+    """Bytes of workspace of libraries, independent of the number of points."""
     points: int
     """Points that one device computes together."""
 
@@ -47,12 +47,12 @@ class CompiledFunction:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Kernels in one run of each outermost loop."""
+        """Kernels in one iteration of each outermost loop."""
         return tuple(loop.per_step for loop in self.program.loops)
 
     @property
     def kernels(self) -> int | None:
-        """Kernels in one call; None where a loop ends at a condition."""
+        """Kernels in one call; None if a loop ends at a condition."""
         return self.program.per_step if self.program.bounded else None
 
     @property
@@ -80,29 +80,29 @@ class CompiledFunction:
         }
 
     def busy(self, device: Device) -> int:
-        """Return how many points give the mean kernel as many entries as the device holds threads."""
+        """Return the number of points at which the mean kernel has as many entries as the device can hold threads."""
         return math.ceil(device.resident_threads * self.points / max(1.0, self.program.width))
 
     def most(self, device: Device) -> int:
-        """Return how many points fit into the memory of the device."""
+        """Return the number of points that fit into the memory of the device."""
         return max(0, device.memory - self.workspace) // max(1, self.memory)
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """A solver compiled for a device that was not there: nothing was executed on it."""
+    """A solver compiled for a device that was not present: nothing was executed on it."""
 
     setting: str
     device: Device
     devices: int
-    """Over how many devices the points are sharded."""
+    """Number of devices over which the points are sharded."""
     batch: int
     """Points computed together."""
     functions: tuple[CompiledFunction, ...]
     host: tuple[HostPart, ...]
-    """What runs on the host, and quantities that are no functions."""
+    """Parts that run on the host, and quantities that are not functions."""
     versions: Mapping[str, str]
-    """Of JAX and of the compiler packages."""
+    """Versions of JAX and of the compiler packages."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the compilation as plain data."""

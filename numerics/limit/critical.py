@@ -27,7 +27,7 @@ FARTHEST = 30
 BRACKETS = (0.3, 0.03, 1e-3, 1e-5)
 """Relative bracket widths at which the equations of the critical rate are tried."""
 FINEST, WIDEST = 1e-9, 1e-4
-"""Relative bracket widths: the target where no equation applies, and the largest that is accepted."""
+"""Relative bracket widths: the target if no equation applies, and the largest that is accepted."""
 SHARES = (0.5, 0.35, 0.65, 0.2, 0.8)
 """Fractions (in the logarithm) at which a bracket is divided: the first where stability is decided."""
 WIDTH = 3e-7
@@ -40,7 +40,7 @@ SMALL = 1e-3
 CONVERGED = 1e-12
 """Relative tolerance of Newton's method."""
 NODES = 24
-"""Quadrature nodes of a density that are tried first."""
+"""Initial number of quadrature nodes of a density."""
 NEAR = 1e-3
 """Relative half-width of the bracket that is tried when the number of nodes doubles."""
 SETTLED, MOST = 1e-10, 4096
@@ -53,11 +53,11 @@ class CriticalRate:
 
     Attributes:
         rate: the critical rate.
-        error: error of the root, or half-width of the bracket where no equation applies.
-        low, high: a stable and an unstable rate around it.
-        kind: "mean" where a mode of the mean is unstable first, "covariance" where covariances of redrawn noises are.
+        error: error of the root, or half-width of the bracket if no equation applies. low, high: a stable and an
+        unstable rate around it.
+        kind: "mean" if a mode of the mean is unstable first, "covariance" if covariances of redrawn noises are.
         angle: angle on the unit circle of the marginal mode, pi for one that alternates in sign; None without one.
-        formula, polynomial: a formula for the rate, and a polynomial that vanishes at it, where elimination gives them.
+        formula, polynomial: a formula for the rate, and a polynomial that vanishes at it, if elimination gives them.
     """
 
     rate: float
@@ -83,7 +83,7 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
     critical = search.critical(start)
     if search.step(critical.low).adds_up():
         raise NumericalError(
-            f"noise of each step adds up in {loss} along modes that nothing damps; add a ridge, or observe another loss"
+            f"noise of each step accumulates in {loss} along undamped modes; add a ridge, or observe another loss"
         )
     while of.settles:
         nodes *= 2
@@ -133,7 +133,7 @@ class _Search:
         return self.examined(rate).stable
 
     def grows(self, rate: float) -> bool:
-        """Whether training is unstable at a rate; False where undecided."""
+        """Whether training is unstable at a rate; False if undecided."""
         examined = self.examined(rate)
         return examined.decided and not examined.stable
 
@@ -158,10 +158,9 @@ class _Search:
         )
 
     def _beside_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
-        """Return a root at which the mean loses stability, or one just below at which covariances of redrawn noises
-        do.
+        """Return a root at which the mean loses stability, or one just below at which covariances of redrawn noises do.
 
-        They lose none if their spectral radius rises to a bound below one at the root.
+        The latter remain stable if their spectral radius rises to a bound below one at the root.
         """
         if self._bounded_at(root):
             return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
@@ -178,7 +177,7 @@ class _Search:
         return CriticalRate(root.rate, root.rate - below, below, above, "mean", root.angle)
 
     def _bounded_at(self, root: _Root) -> bool:
-        """Whether covariances of redrawn noises are shown to stay bounded up to an instability of the mean.
+        """Whether covariances of redrawn noises are shown to remain bounded up to an instability of the mean.
 
         Below a branch point their spectral radius is a power series in the square root of the distance. It must rise
         between two rates next to the root and up to its bound at the root, so that its linear term decides.
@@ -230,8 +229,8 @@ class _Search:
         low, high = self._bisected(low, high, FINEST)
         if not self.grows(high) or high / low - 1 > WIDEST:
             raise NumericalError(
-                f"whether training grows cannot be decided between the rates {low:.6g} and {high:.6g}; change "
-                "parameters a little, or add a small ridge"
+                f"stability is undecided between the rates {low:.6g} and {high:.6g}; change parameters slightly, "
+                "or add a small ridge"
             )
         error = (high - low) / 2 + math.sqrt(TOUCHING) * high
         return CriticalRate((low + high) / 2, error, low, high, self._kind(high), None)
@@ -245,7 +244,7 @@ class _Search:
             low /= 4
         else:
             raise NumericalError(
-                f"training grows at all values from {low:.1e} to {start:.3g}; start from one at which it is bounded"
+                f"training grows at all rates from {low:.1e} to {start:.3g}; start from a rate at which it is bounded"
             )
         for _ in range(FARTHEST):
             high = 4 * low if low == start or 4 * low not in self.seen else min(r for r in self.seen if r > low)
@@ -253,7 +252,7 @@ class _Search:
                 return low, high
             low = high
         raise NumericalError(
-            f"training stays bounded up to the value {low:.1e}; raise a parameter that multiplies its updates"
+            f"training remains bounded up to the rate {low:.1e}; raise a parameter that multiplies its updates"
         )
 
     def _bisected(self, low: float, high: float, width: float) -> tuple[float, float]:
@@ -392,7 +391,7 @@ class _Search:
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
-    """Return a root between two rates by Brent's method; None without a sign change, or where responses cannot be
+    """Return a root between two rates by Brent's method; None without a sign change, or if responses cannot be
     continued."""
     try:
         ends = function(low), function(high)

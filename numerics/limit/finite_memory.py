@@ -1,7 +1,7 @@
 """Linear training on fresh data alone: each site iterates one companion matrix.
 
 Without memory of fixed matrices S(w) is a polynomial in w. With S(w) x = u the state (x(t), x(t - 1), ...) evolves by a
-companion matrix A, group of sites by group. The mean is unstable where an eigenvalue of A leaves the unit disc. The
+companion matrix A, group of sites by group. The mean is unstable if an eigenvalue of A lies outside the unit disc. The
 contribution of noise of one step to later covariances is a Gramian, sum_t A^t b c^T (A^T)^t, summed by doubling.
 """
 
@@ -81,13 +81,13 @@ class FiniteMemory:
 
     def white_radius(self, pairs: Pairs) -> tuple[float, float]:
         """Return the spectral radius of the covariances of redrawn noises, summed over later times, and its error;
-        infinite where a mode does not decay."""
+        infinite if a mode does not decay."""
         transfer = self._transfer(pairs) if abs(self.leading) < 1 - DECAYS else None
         return (math.inf, 0.0) if transfer is None else (spectral_radius(transfer[0]), transfer[1])
 
     def _transfer(self, to: Pairs) -> tuple[np.ndarray, float] | None:
         """Return the contribution of redrawn noises of one time to covariances of all later times, pairs x pairs, and
-        its error; None where the sum diverges."""
+        its error; None if the sum diverges."""
         sites, error = self.sites, 0.0
         total = np.zeros((end_of(to), end_of(to)))
         for c, scale in sites.covariance_terms:
@@ -116,7 +116,7 @@ def spectral_radius(matrix: np.ndarray) -> float:
 
 
 def _gramian(step: np.ndarray, drive: np.ndarray) -> np.ndarray | None:
-    """Return sum_t A^t drive (A^T)^t for each group by doubling; None where it diverges."""
+    """Return sum_t A^t drive (A^T)^t for each group by doubling; None if it diverges."""
     total, power = drive, step
     with np.errstate(all="ignore"):
         for _ in range(DOUBLINGS):

@@ -25,7 +25,7 @@ MOST = 2000
 Inverses = dict[str, np.ndarray]
 """G by sector: points x groups x rows x rows."""
 Pairs = dict[tuple[str, str], slice]
-"""Ordered pairs of fields, and the places of the entries of their matrix over labels among all unknowns."""
+"""Ordered pairs of fields, and the indices of the entries of their matrix over labels among all unknowns."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ class SitesAt:
         return assembled
 
     def coefficient(self, sector: SectorAt, coefficient: Coefficient) -> np.ndarray:
-        """Return a coefficient at the groups of sites: groups x labels x 1, with one label where all are equal."""
+        """Return a coefficient at the groups of sites: groups x labels x 1, with one label if all are equal."""
         value = np.asarray(coefficient(self.p, *sector.traits), float)
         value = value.reshape((1,) * (3 - value.ndim) + value.shape)
         return np.broadcast_to(value, (len(sector.weights), *value.shape[1:]))
 
     def block(self, sector: SectorAt, term: LinearTerm) -> np.ndarray:
-        """Return the matrix with which a field or source enters an equation: groups x labels x labels."""
+        """Return the matrix that multiplies a field or source in an equation: groups x labels x labels."""
         rows, columns = self.sizes[term.target], self.sizes[term.of]
         if term.acting is not None:
             table = np.asarray(term.acting(self.p), float)
@@ -241,7 +241,8 @@ class SitesAt:
         return np.asarray(np.einsum("g,mgij->mij", self.sector_of(noise).weights, self.answer(inverse, a, noise)))
 
     def system(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residual, derivative in v and Jacobian in r of the equations of the responses, point by point."""
+        """Return residual, derivative with respect to v and Jacobian with respect to r of the equations of the
+        responses, point by point."""
         inverse, factors = self.inverses(v, r), _powers_rate(v, self.factors)
         residual, rate = r.astype(complex), np.zeros(r.shape, complex)
         slope = np.zeros((*r.shape, self.count), complex) + np.eye(self.count)
@@ -301,7 +302,7 @@ def powers_at(v: np.ndarray, factors: Sequence[tuple[int, int]]) -> np.ndarray:
 
 
 def _powers_rate(v: np.ndarray, factors: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Return the derivatives of (1 - v)^delay v^power in v."""
+    """Return the derivatives of (1 - v)^delay v^power with respect to v."""
     rates = np.zeros((len(v), len(factors)), complex)
     for k, (delay, power) in enumerate(factors):
         if power:

@@ -9,7 +9,7 @@ w is an eigenvalue 1/w of the recursion:
 2. Correlations of fixed random matrices obey C = K(w, w*) C + drive, with K from products of G. Outside of the spectrum
    of a non-normal recursion the spectral radius of K is below one.
 3. Covariances of redrawn noises, of fresh matrices or of multiplicative noise, obey c(t) = sum_s M(t - s) c(s) + drive.
-   They stay bounded if the spectral radius of sum_s M(s) is below one.
+   They remain bounded if the spectral radius of sum_s M(s) is below one.
 
 Conserved modes, such as directions without samples, lie at w = 1, which the contour avoids.
 """
@@ -44,17 +44,18 @@ NOTABLE, NARROW = 0.9, 1e-6
 FINEST = 1e-13
 """Relative tolerance of the covariances of redrawn matrices."""
 STEADY, ADDS_UP = (1e-5, 1e-6), 9.5
-"""Angles (radians) near w = 1 at which noise densities are compared, and the smallest ratio where noise accumulates."""
+"""Angles (radians) near w = 1 at which noise densities are compared, and the smallest ratio at which noise
+accumulates."""
 CLOSEST = 1e-7
-"""Angle (radians) below which densities are taken as constant."""
+"""Angle (radians) below which densities are treated as constant."""
 VARIES = 6.0
 """Bound on the mean change of a density below CLOSEST, in units of that between CLOSEST and twice this angle."""
 STEEPEST = 0.75
 """Largest power of the inverse distance from a marginal mode with which a density may grow.
 
 At a branch point the density is (a + b x)/x, with x the square root of the distance. If it grows by less than
-2**STEEPEST from twice the distance to the distance, -b x/a < 0.28. Below 1/3 the density stays below the power law
-continued to all smaller distances, so that its integral does too. Measured powers at CLOSEST are 0.5001 to 0.5003
+2**STEEPEST from twice the distance to the distance, -b x/a < 0.28. Below 1/3 the density remains below the power law
+continued to all smaller distances, and so does its integral. Measured powers at CLOSEST are 0.5001 to 0.5003
 (`tests/numerics/limit/test_exact_stability.py`)."""
 
 
@@ -64,8 +65,8 @@ class Examined:
 
     Attributes:
         fixed: largest spectral radius of the correlations of fixed matrices on the contour.
-        at: where it occurs.
-        white: spectral radius of the covariances of redrawn noises; infinite where unknown.
+        at: the point of this maximum.
+        white: spectral radius of the covariances of redrawn noises; infinite if unknown.
         grows: whether a function is not analytic in the disc.
         decided: whether stability is decided.
         white_error: error of `white`.
@@ -85,7 +86,7 @@ class Examined:
 
 
 def needed_for(of: RecursionOf, loss: str) -> RecursionOf:
-    """Return the recursion restricted to the fields that an observable depends on."""
+    """Return the recursion restricted to the fields on which an observable depends."""
     keep = set(dict(of.observed)[loss])
     while True:
         more = {term.of for term in of.operator if term.target in keep}
@@ -252,7 +253,7 @@ class Step(ResponsesAt):
 
     @cached_property
     def finite_memory(self) -> FiniteMemory | None:
-        """The companion-matrix recursion, where all noises are redrawn; None otherwise."""
+        """The companion-matrix recursion, if all noises are redrawn; None otherwise."""
         return FiniteMemory(self) if has_finite_memory(self) else None
 
     def white_radius(self) -> tuple[float, float]:
@@ -305,11 +306,11 @@ class Step(ResponsesAt):
         return resolved, (rest + FINEST * scale) / math.pi
 
     def white_radius_beside(self, angle: float) -> tuple[float, float]:
-        """Return bounds of the spectral radius of the covariances of redrawn noises where a mode of the mean at this
-        angle is marginal; the upper one is infinite where it is unknown.
+        """Return bounds of the spectral radius of the covariances of redrawn noises at a marginal angle of a mode of
+        the mean; the upper one is infinite if it is unknown.
 
-        The density of the transfer grows towards the angle like an inverse square root where responses have a branch
-        point. It is a positive map of covariances, so that what is left out next to the angle raises the radius.
+        Near the angle the density of the transfer grows like an inverse square root if responses have a branch point.
+        It is a positive map of covariances, so omitting the vicinity of the angle can only lower the radius.
         """
         if self.finite_memory is not None or angle < 4 * CLOSEST:
             return 0.0, math.inf

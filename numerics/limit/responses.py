@@ -28,7 +28,8 @@ PANELS = 400
 """Largest number of panels on an arc; beyond it, rounding hides singularities next to the circle."""
 
 Functions = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, Any]]
-"""Of points and their responses: values, one row per point, and what else is kept of the computation."""
+"""Functions of points and their responses that return values, one row per point, and other results of the
+computation."""
 
 
 class UnfollowedResponses(NumericalError):
@@ -41,7 +42,7 @@ class UnfollowedResponses(NumericalError):
 
 @dataclass(frozen=True)
 class Reached:
-    """Responses at a point, and their derivatives in v."""
+    """Responses at a point, and their derivatives with respect to v."""
 
     v: complex
     responses: np.ndarray
@@ -71,7 +72,8 @@ class ResponsesAt(SitesAt):
         return Reached(1.0, *self.newton(1.0, r)[:2])
 
     def newton(self, v: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return responses corrected by Newton's method, their derivative in v, and whether it converged."""
+        """Return responses corrected by Newton's method, their derivative with respect to v, and whether it
+        converged."""
         responses, rate, good = self.newtons(np.array([v], complex), r[None])
         return responses[0], rate[0], good
 
@@ -117,12 +119,12 @@ class ResponsesAt(SitesAt):
                 if share < 1e-9:
                     last = Reached(here.v + way * done, r, tangent)
                     raise UnfollowedResponses(
-                        f"the responses of training cannot be followed near w = {1 - v:.4g}", last
+                        f"the responses of training cannot be continued near w = {1 - v:.4g}", last
                     )
         return Reached(there, r, tangent)
 
     def between(self, here: Reached, end: Reached, v: np.ndarray) -> np.ndarray | None:
-        """Return the responses at points between two, with a cubic Hermite predictor; None where that is too
+        """Return the responses at points between two, with a cubic Hermite predictor; None if that is too
         inaccurate."""
         if not self.count:
             return np.zeros((len(v), 0), complex)
@@ -170,7 +172,7 @@ class ResponsesAt(SitesAt):
                     here = end
                     continue
             if narrow:
-                raise UnfollowedResponses(f"the responses of training cannot be followed near w = {1 - v[0]:.4g}")
+                raise UnfollowedResponses(f"the responses of training cannot be continued near w = {1 - v[0]:.4g}")
             middle = (low + high) / 2
             waiting += [(middle, high), (low, middle)]
         raise UnfollowedResponses("something next to the circle is not resolved")
@@ -242,6 +244,6 @@ def _rough(tail: np.ndarray, values: np.ndarray, width: float) -> bool:
 
 
 def _near(corrected: np.ndarray, guess: np.ndarray) -> bool:
-    """Whether Newton's method moved a guess so little that it stayed on the branch."""
+    """Whether Newton's method changed a guess so little that it remained on the branch."""
     size = np.abs(corrected) + 0.01 * np.max(np.abs(corrected), axis=-1, keepdims=True) + 1e-300
     return bool(np.max(np.abs(corrected - guess) / size) < 0.05)

@@ -1,4 +1,5 @@
-"""The largest stable learning rate: where training diverges, and where the sharpest direction of a kernel overshoots.
+"""The largest stable learning rate: the rates above which training diverges, and above which the sharpest direction of
+a kernel overshoots.
 
 For linear training, on fixed or fresh data, the limit follows from its linear recursion without running it. Otherwise
 the growth rate of late increments of the loss decides: below the limit they shrink by a factor per step, above they
@@ -36,7 +37,8 @@ LARGEST_SIZE = 10_000
 RESOLVED = 1e-8
 """Relative singular value down to which modes of training are separated."""
 SETTLED = 0.05
-"""Relative error below which the extrapolated limit is returned; otherwise that of the steps that were run."""
+"""Relative error below which the extrapolated limit is returned; otherwise that of the steps that were run is
+returned."""
 SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 """Fractions of the limit at which finite-size noise is estimated."""
 
@@ -56,14 +58,14 @@ class StableRate:
     """The largest rate with a bounded loss, and the smallest at which a direction overshoots within the same steps.
 
     Attributes:
-        by_divergence: limit for any number of steps. It is exact for linear training. Otherwise it is extrapolated;
-            where late growth has not converged or contradicts the run, it is the limit within the steps that were run.
-        by_curvature: smallest rate at which a direction overshoots; None without a curvature matrix, or where the loss
+        by_divergence: limit for any number of steps. It is exact for linear training. Otherwise it is extrapolated; if
+            late growth has not converged or contradicts the run, it is the limit within the steps that were run.
+        by_curvature: smallest rate at which a direction overshoots; None without a curvature matrix, or if the loss
             diverges first.
         at_start: the same with the initial matrix.
         tolerance: relative tolerance of the search.
         by_divergence_error: error of by_divergence.
-        horizons: limits by number of steps; empty where the limit is exact.
+        horizons: limits by number of steps; empty if the limit is exact.
         size: simulation size needed at SHARES[-2] of the limit.
         noisy_above: rate above which it exceeds LARGEST_SIZE; None without one.
         exact: the exact result for linear training.
@@ -95,7 +97,7 @@ def stable_rate(
 
     Args:
         solver: the generated solver.
-        values: parameter values; `values[rate]` is where the search starts.
+        values: parameter values; `values[rate]` is the start of the search.
         rate: name of the learning rate.
         loss: name of the loss.
         layer: probed matrix whose largest eigenvalue is the curvature.
@@ -154,12 +156,12 @@ class _RateQuestion:
         steps = len(first.observables[self.loss]) - 1
         if steps < 1:
             raise ParameterError(
-                f"{self.loss} is observed at one time only; observe it along the training to ask for its growth"
+                f"{self.loss} is observed at one time only; observe it during training to measure its growth"
             )
         return steps
 
     def _within(self, solution: Prediction) -> bool:
-        """Whether the loss stays within GROWTH times its initial value."""
+        """Whether the loss remains within GROWTH times its initial value."""
         series = np.asarray(solution.observables[self.loss])
         return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
 
@@ -170,7 +172,7 @@ class _RateQuestion:
         return late_growth(np.asarray(solution.observables[self.loss])[: steps + 1], noise) <= 0
 
     def extrapolated(self, tolerance: float) -> tuple[float, float, tuple[Horizon, ...]]:
-        """Return the limit for many steps, its error, and the horizons that it is extrapolated from."""
+        """Return the limit for many steps, its error, and the horizons from which it is extrapolated."""
         steps = self._steps()
         search = partial(_limit, self.run, self.values, self.rate)
         counts = [steps, *(n for n in (steps // 2, steps // 4) if n >= 2)]
@@ -201,7 +203,7 @@ class _RateQuestion:
 
 
 def _exact(solver: Solver, values: dict[str, Any], rate: str, loss: str) -> CriticalRate | None:
-    """Return the limit from the linear recursion; None where training is not linear or depends on time."""
+    """Return the limit from the linear recursion; None if training is not linear or depends on time."""
     of = solver.recursion
     if of is None or not dict(of.observed).get(loss):
         return None
@@ -209,12 +211,11 @@ def _exact(solver: Solver, values: dict[str, Any], rate: str, loss: str) -> Crit
 
 
 def _given_limit(horizons: tuple[Horizon, ...], whole: float, tolerance: float) -> tuple[float, float]:
-    """Return the extrapolated limit with its error, or that of the run where late growth is undecided or contradicts
-    it.
+    """Return the extrapolated limit with its error, or that of the run if late growth is undecided or contradicts it.
 
     At r times the limit a step multiplies the loss along the sharpest direction by (2 r - 1)^2, with momentum by more.
-    Late growth resolves that part from RESOLVED of the loss on, so that the loss exceeds GROWTH within n steps where 2
-    r - 1 > (GROWTH / RESOLVED)^(1 / 2n). Feature learning may halve the curvature meanwhile, which doubles r.
+    Late growth resolves that part from RESOLVED of the loss on, so that the loss exceeds GROWTH within n steps if 2 r -
+    1 > (GROWTH / RESOLVED)^(1 / 2n). Feature learning may halve the curvature meanwhile, which doubles r.
     """
     limit, error = _extrapolated(horizons, tolerance)
     excess = 1 + (GROWTH / RESOLVED) ** (1 / (2 * horizons[0].steps))
@@ -226,9 +227,9 @@ def _given_limit(horizons: tuple[Horizon, ...], whole: float, tolerance: float) 
 def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
     """Return the logarithmic growth rate per step of late increments of a series; -inf if the series has converged.
 
-    Increments of the second half are fitted by a sum of exponentials (matrix pencil method on their Hankel matrix), and
-    the largest modulus counts. Modes are separated down to a relative size RESOLVED, or to the level of rounding and
-    `noise`. A series whose last increments are below that level has converged.
+    Increments of the second half are fitted by a sum of exponentials (matrix pencil method on their Hankel matrix); the
+    largest modulus determines the rate. Modes are separated down to a relative size RESOLVED, or to the level of
+    rounding and `noise`. A series whose last increments are below that level has converged.
     """
     increments = np.diff(series)
     sizes = np.abs(increments)
@@ -271,7 +272,7 @@ def _extrapolated(horizons: tuple[Horizon, ...], tolerance: float) -> tuple[floa
     """Return the limit for many steps (Aitken extrapolation), and its error: the change over the last doubling of the
     steps.
 
-    Where the changes over two doublings do not shrink with the same sign, the longest run is used.
+    If the changes over two doublings do not shrink with the same sign, the longest run is used.
     """
     limits = [h.by_growth for h in horizons]
     if len(limits) == 1:

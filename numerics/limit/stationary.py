@@ -1,9 +1,10 @@
 """The stationary limit of linear training, without running it.
 
 Order parameters are functions of v = z/(1 + z), the variable of v sum_t x(t) (1 - v)^t: the limit of x(t) is the value
-at v = 0 (final value theorem). Single responses may have a pole there, as without a ridge some directions never forget
-their start. Quantities with a limit are analytic in a disc around v = 0 unless modes decay arbitrarily slowly. The
-value at the centre is the mean over a circle (Cauchy's formula), accurate to rounding; nothing is extrapolated.
+at v = 0 (final value theorem). Single responses may have a pole there, because without a ridge some directions never
+forget their initial condition. Quantities with a limit are analytic in a disc around v = 0 unless modes decay
+arbitrarily slowly. The value at the centre is the mean over a circle (Cauchy's formula), accurate to rounding; nothing
+is extrapolated.
 
 Training is stable if responses and all means are analytic where |1 - v| < 1. Their values there then follow from those
 on the circle, which is checked.
@@ -41,7 +42,7 @@ INSIDE = (0.8, 0.5, 1 / 3)
 SETTLED, MOST = 1e-10, 4096
 """Relative tolerance of results under doubling of the nodes of a density, and the largest number of nodes."""
 NUMBERS = 4_000_000
-"""Entries of inverses that are held in memory at once."""
+"""Entries of inverses that are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,15 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
     """Return the observables in the stationary limit.
 
     Raises:
-        NumericalError: if training is unstable, has no limit, or the limit depends on an unknown start.
+        NumericalError: if training is unstable, has no limit, or the limit depends on an unknown initial condition.
     """
     limits = limit_at(limit, p, NODES).rested()
     nodes, moved = NODES, 0.0
     while limit.settles:
         if nodes >= MOST:
             raise NumericalError(
-                f"the averages over the density of a trait have not converged: with {nodes} of its values results "
-                f"still move by {moved:.1e}; cut its density off, or take values and weights instead"
+                f"the averages over the density of a trait have not converged: with {nodes} nodes results still "
+                f"change by {moved:.1e}; cut its density off, or take values and weights instead"
             )
         nodes *= 2
         finer = limit_at(limit, p, nodes).rested()
@@ -87,7 +88,7 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
     last.check_stable(limits.radius)
     if limit.forgotten and last.remembers(limits.radius):
         raise NumericalError(
-            f"some directions never forget how they began, and {limit.forgotten} is not set by a drawn source; add a "
+            f"some directions never forget their initial condition, and {limit.forgotten} is not a drawn source; add a "
             "ridge, or start all fields from drawn sources"
         )
     return replace(limits, nodes=nodes if limit.settles else None)
@@ -298,7 +299,7 @@ class LimitAt(ResponsesAt):
     # -- stability
 
     def check_stable(self, radius: float) -> None:
-        """Raise if training grows: values where |1 - v| < 1 must follow from those on the circle."""
+        """Raise if training grows: values in |1 - v| < 1 must follow from those on the circle."""
         points = self.along(INSIDE, self.start)
         tried, responses = np.array([one.v for one in points]), np.array([one.responses for one in points])
         right = self._functions(tried, responses)[0].real
@@ -315,7 +316,7 @@ class LimitAt(ResponsesAt):
             )
 
     def _functions(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Return the functions that must be analytic where |1 - v| < 1."""
+        """Return the functions that must be analytic in |1 - v| < 1."""
         values = stacked([r, self.means(v, r)])
         if not np.isfinite(values).all():
             raise NumericalError("a response or a mean is infinite")

@@ -35,7 +35,7 @@ class OutlierAlignment:
         labelled: whether the direction has labels.
         counts: multiplicity of each outlier.
         values: one per outlier, time and label, NaN where the direction is zero.
-        errors: their standard errors, None where values are exact.
+        errors: their standard errors, None if values are exact.
     """
 
     name: str
@@ -83,8 +83,7 @@ def alignments(outlier_poles: Sequence[Pole], steps: str | None) -> list[Outlier
 def with_errors(
     here: Sequence[OutlierAlignment], others: Sequence[Sequence[OutlierAlignment]], nearby: Nearby
 ) -> list[OutlierAlignment]:
-    """Return bias-corrected alignments with standard errors from Monte Carlo replicates; NaN where too few
-    have them."""
+    """Return bias-corrected alignments with standard errors from Monte Carlo replicates; NaN if too few have them."""
     estimates = []
     for number, one in enumerate(here):
         values, errors = np.array(one.values), np.full(one.values.shape, np.nan)

@@ -1,7 +1,7 @@
-r"""Leading eigenvalues of a matrix, with a bound that proves that no other is as large.
+r"""Leading eigenvalues of a matrix, with a proof that no other is as large.
 
 Let the columns of Q span nearly an invariant subspace, and let M have the blocks T = Q^T M Q, G = Q^T M P, F = P M Q
-and M22 = P M P, with P = 1 - Q Q^T. Where |M22^k| < r^k for some k, z - M22 has an inverse for all |z| >= r, of norm
+and M22 = P M P, with P = 1 - Q Q^T. If |M22^k| < r^k for some k, z - M22 has an inverse for all |z| >= r, of norm
 
     g <= (1 + |M22|/r) (1 + |M22^2|/r^2) ... (1 + |M22^(k/2)|/r^(k/2)) / (r - |M22^k|/r^(k-1))
 
@@ -10,7 +10,7 @@ moved by a perturbation of norm |G| g |F|. Norms are Frobenius norms. Powers of 
 
     P M^2k P = (P M^k P)^2 + (P M^k Q) (Q^T M^k P).
 
-The last term and rounding are carried along as an error of |M22^k|. The bound holds however Q was found.
+The last term and rounding are carried along as an error of |M22^k|. The bound holds for any Q.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Complete:
 
     @property
     def real(self) -> np.ndarray | None:
-        """Return the real eigenvalues; None where a close pair may be real or complex."""
+        """Return the real eigenvalues; None if a close pair may be real or complex."""
         values = self.values
         apart = np.abs(values[:, None] - values[None, :]) + np.where(np.eye(len(values), dtype=bool), np.inf, 0.0)
         if np.any(apart <= max(2 * self.off, ALMOST_REAL * np.max(np.abs(values), initial=0.0))):
@@ -84,10 +84,10 @@ class Complete:
 
 
 def complete_eigenvalues(powers: Powers, start: IterationStart) -> Complete | None:
-    """Return all eigenvalues with modulus at least one; None where the bound does not prove completeness.
+    """Return all eigenvalues with modulus at least one; None if the bound does not prove completeness.
 
     Args:
-        powers: a real square matrix M and as many powers as are at hand; those that help are added.
+        powers: a real square matrix M with the available powers; useful ones are added.
         start: a start of the subspace iteration, such as the result for a similar matrix.
     """
     columns = start.columns

@@ -1,7 +1,7 @@
 """A(z) as a direct sum over the irreducible representations of permutations of its labels.
 
-Where labels are alike, every order parameter is a delta_cd + b over two labels. On the sum over labels it is a + C b,
-and on each of the C - 1 differences it is a: A(z) is there what it would be with one label and these order parameters.
+For equivalent labels, every order parameter is a delta_cd + b over two labels. It equals a + C b on the sum over labels
+and a on each of the C - 1 differences; on each of these A(z) is that of a single label with this order parameter.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from numerics.runtime.program import AlikeLabels, size_of
 
 @dataclass(frozen=True)
 class Component:
-    """A direct summand of A(z) as a problem of its own, and how often it is there. labels: how many there are."""
+    """A direct summand of A(z) as a separate problem, with its multiplicity. labels: their number."""
 
     problem: SpikedProblem
     multiplicity: int = 1
     labels: int = 1
 
     def steps(self, steps: Steps) -> Steps:
-        """How the summand depends on time, where the whole does so."""
+        """The dependence of the summand on time, if the whole depends on time."""
         strides: Any = {key: tuple(one // self.labels for one in axes) for key, axes in steps.strides.items()}
         return replace(steps, strides=strides)
 
 
 def components_of(problem: SpikedProblem) -> tuple[Component, ...]:
-    """The direct summands of A(z); the whole where labels differ or there is one."""
+    """Return the direct summands of A(z); the whole if labels are inequivalent or there is only one."""
     alike = problem.probe.alike
     if alike is None or (labels := size_of(problem.p, alike.axes)) == 1:
         return (Component(problem),)
@@ -48,7 +48,7 @@ def components_of(problem: SpikedProblem) -> tuple[Component, ...]:
 
 
 def at_one_label(probe: Probe, p: Point, order: Order) -> tuple[Point, Order]:
-    """A point and its order parameters as they are for one label, where A(z) is the same for each; else unchanged."""
+    """Return a point and its order parameters for a single label, if A(z) is the same for each; otherwise unchanged."""
     alike = probe.alike
     if alike is None or alike.components > 1:
         return p, order
@@ -56,12 +56,12 @@ def at_one_label(probe: Probe, p: Point, order: Order) -> tuple[Point, Order]:
 
 
 def _with_one_label(p: Point, alike: AlikeLabels) -> Point:
-    """The point of a summand."""
+    """Return the point of a summand."""
     return replaced(p, **dict.fromkeys(alike.axes, 1))
 
 
 def component_orders(order: Order, labels: int, components: int) -> tuple[dict[OrderKey, Array], ...]:
-    """The order parameters of each summand: of the sum over labels and of a difference, or of any label."""
+    """Return the order parameters of each summand: of the sum over labels and of a difference, or of any label."""
     found: list[dict[OrderKey, Array]] = [{} for _ in range(components)]
     for key, table in order.items():
         if key.kind not in ("C", "R"):
@@ -77,7 +77,7 @@ def component_orders(order: Order, labels: int, components: int) -> tuple[dict[O
 
 
 def joined_paths(courses: Sequence[Course], parts: Sequence[Component]) -> Course:
-    """Outliers of the whole at every time, from those of its summands."""
+    """Return the outliers of the whole at every time from those of its summands."""
     if len(parts) == 1 and parts[0].multiplicity == 1:
         return courses[0]
     path = [
@@ -88,6 +88,6 @@ def joined_paths(courses: Sequence[Course], parts: Sequence[Component]) -> Cours
 
 
 def repeated(values: Iterable[Sequence[float]], parts: Sequence[Component]) -> list[float]:
-    """Numbers of each summand as often as it is there, descending."""
+    """Return the numbers of each summand, repeated by its multiplicity, in descending order."""
     found = [z for some, part in zip(values, parts, strict=True) for z in some for _ in range(part.multiplicity)]
     return sorted(found, reverse=True)

@@ -38,7 +38,7 @@ def undecided_edges(problem: SpikedProblem, errors: Mapping[float, float], outli
 
 
 def _outward(problem: SpikedProblem, edge: float) -> int:
-    """Return the side of an edge (1 or -1) that is free of bulk; 0 for none."""
+    """Return the side of an edge (1 or -1) that is outside the bulk; 0 for none."""
     for low, high in problem.searched:
         if edge == high and high > low:
             return 1

@@ -17,9 +17,9 @@ Sides = dict[str, float | None]
 def estimated_outliers(
     outliers: list[float], others: Sequence[list[float]], nearby: Nearby
 ) -> list[tuple[float, float]]:
-    """Return each bias-corrected outlier with its standard error; infinite where too few replicates have it.
+    """Return each bias-corrected outlier with its standard error; infinite if too few replicates have it.
 
-    Outliers and those of replicates descend. Within a cluster that noise does not resolve, distances are corrected for
+    All outliers are in descending order. Within a cluster that noise does not resolve, distances are corrected for
     level repulsion, which pushes equal outliers apart.
     """
     columns = [_matched(outliers, replicate) for replicate in others]
@@ -28,7 +28,7 @@ def estimated_outliers(
 
 
 def _matched(outliers: Sequence[float], replicate: Sequence[float]) -> list[float | None]:
-    """Match each outlier to one of a replicate (None if missing); both descend.
+    """Match each outlier to one of a replicate (None if missing); both are in descending order.
 
     Equal numbers are matched by rank. Otherwise entries of the longer list are dropped such that the total distance is
     smallest, and none is matched twice.
@@ -73,7 +73,7 @@ def _apart(
 
     Noise adds to the mean square distance, which is smooth at degeneracy while distances are not. Subtracting it
     shrinks all distances by one factor, to zero where noise explains them. Errors are those of the observed distances,
-    since a smaller one is compatible with zero; for the same reason distances are not bias-corrected. The less the
+    because a smaller one is compatible with zero; for the same reason distances are not bias-corrected. The less the
     distances shrink, the more each outlier keeps its own error.
     """
     count = len(group)
@@ -130,7 +130,7 @@ def estimated_path(
 def estimated_overlaps(
     overlaps: list[Sides], others: Sequence[list[Sides]], nearby: Nearby
 ) -> tuple[list[Sides], list[Sides]]:
-    """Return bias-corrected overlaps by side, and their standard errors; None where too few replicates have them."""
+    """Return bias-corrected overlaps by side, and their standard errors; None if too few replicates have them."""
     values: list[Sides] = []
     errors: list[Sides] = []
     for k, one in enumerate(overlaps):

@@ -1,4 +1,4 @@
-"""Zeros of det A(z) outside the bulk: an eigenproblem where A(z) reduces to one, Beyn's contour method otherwise."""
+"""Zeros of det A(z) outside the bulk: an eigenproblem if A(z) reduces to one, Beyn's contour method otherwise."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ CONTOUR_NODES, ELLIPSE = 64, 1.5
 MOST_TURN = 2.5
 """Change of the phase of det A(z) between neighbouring nodes, in radians, above which zeros are not counted."""
 MOST_BISECTIONS = 400
-"""Bisections of panels after which zeros are no longer separated; each zero at a point mass takes about 25."""
+"""Bisections of panels after which zeros are no longer separated; a zero at a point mass takes about 25."""
 AT_POINT_MASS = 1e-6
-"""Distance from a point mass, in widths of the bulk, within which a zero of det A(z) is not told from it."""
+"""Distance from a point mass, in widths of the bulk, within which a zero of det A(z) is not distinguished from it."""
 FIRST_VECTORS = 8
-"""Probe vectors of Beyn's method to begin with; doubled while they do not exceed the number of eigenvalues."""
+"""Initial number of probe vectors of Beyn's method; doubled until it exceeds the number of eigenvalues."""
 NOTHING = 1e-9
-"""Relative size of an inverse map below which it is rounding and takes no value."""
+"""Relative size below which values of an inverse map are rounding errors."""
 LARGEST_ASSEMBLED = 2000
-"""Rows of an eigenproblem above which residuals are taken there and A(z), two or three times as large, is not
-assembled."""
+"""Rows of an eigenproblem above which residuals are computed for it, and A(z), which is two or three times as large, is
+not assembled."""
 SAMPLED_NODES = 128
 """Chebyshev nodes at which polynomials on panels are bounded."""
 MANY = 1e7
@@ -65,8 +65,8 @@ SMALLEST_LEADING = 1e-290
 KNOWN = 1e-3
 """Relative effect of rounding on an eigenvalue above which it determines no outlier."""
 UNRESOLVED = (
-    "the matrix whose eigenvalues are the outliers has entries that differ by so many orders of magnitude that float64 "
-    "cannot tell the smaller outliers; take less extreme parameters, or fewer steps"
+    "the matrix whose eigenvalues are the outliers has entries that differ by too many orders of magnitude for "
+    "float64 to resolve the smaller outliers; take less extreme parameters, or fewer steps"
 )
 
 Places = Sequence[np.ndarray] | None
@@ -78,8 +78,8 @@ Points = Callable[[Sequence[float]], list[list[float]]]
 class Outlier:
     """An isolated eigenvalue with its residual.
 
-    `residual` is the smallest singular value of A(z), relative to its largest entry or 1; where A(z) is too large, that
-    of the eigenproblem.
+    `residual` is the smallest singular value of A(z), relative to its largest entry or 1; if A(z) is too large, that of
+    the eigenproblem.
     """
 
     z: float
@@ -180,7 +180,7 @@ def cycle_eigenvalues(problem: SpikedProblem) -> list[Eigenvalues]:
 
 
 def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
-    """Return the leading eigenvalues; those that are nothing but rounding are zero and belong to no outlier."""
+    """Return the leading eigenvalues; those that consist of rounding errors are zero and belong to no outlier."""
     values = leading_eigenvalues(matrix, count)
     eps = np.finfo(float).eps
     if np.min(np.abs(values), initial=np.inf) <= len(matrix) * eps * np.linalg.norm(matrix):  # balancing reduces it
@@ -194,7 +194,7 @@ def by_eigenvalues(problem: SpikedProblem, cycle: Cycle) -> list[tuple[float, fl
 
 
 def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> CycleSpectrum:
-    """Return the eigenvalues of a matrix that outliers belong to; `points` maps real eigenvalues to outliers.
+    """Return the eigenvalues of a matrix to which outliers belong; `points` maps real eigenvalues to outliers.
 
     The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus. For a
     large matrix their number is increased until the smaller half gives no outlier.
@@ -409,7 +409,7 @@ def _pencil(problem: SpikedProblem, cycle: Cycle) -> np.ndarray:
 
 
 def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the eigenvalues that are real to rounding; estimates their conditioning only where it matters."""
+    """Return the eigenvalues that are real to rounding; their conditioning is estimated only if it matters."""
     size, imaginary = np.abs(values), np.abs(values.imag)
     close = imaginary <= 1e-9 * size
     unsure = ~close & (imaginary <= 1e-3 * size)
@@ -437,7 +437,7 @@ def _with_conditions(spectrum: CycleSpectrum) -> list[tuple[float, float, float]
 
 
 def _preimages(p: Point, cycle: Cycle, values: Sequence[float]) -> list[list[float] | None]:
-    """Return the z at which a branch of the map takes each value; None where the relation degenerates or overflows."""
+    """Return the z at which a branch of the map takes each value; None if the relation degenerates or overflows."""
     finite = np.full(len(values), np.nan)
     # NumPy's numbers: where a quotient or a power is infinite, no error of Python's
     with np.errstate(all="ignore"):
@@ -553,8 +553,8 @@ def _ends_outside(problem: SpikedProblem, distance: float) -> list[tuple[float, 
 def _zeros_on_panels(pieces: Sequence[ChebyshevPanel]) -> list[list[float]]:
     """Return the real zeros of det A(z) on each panel.
 
-    A panel is bisected while Beyn's method and the argument principle disagree on the number of zeros, as they do where
-    zeros of A(z) of high multiplicity lie at a point mass.
+    A panel is bisected while Beyn's method and the argument principle disagree on the number of zeros, for example near
+    a point mass with zeros of high multiplicity.
     """
     waiting, most = list(pieces), len(pieces) + MOST_BISECTIONS
     settled: list[list[float]] = []
@@ -599,7 +599,7 @@ def _inside_contour(coefficients: np.ndarray) -> tuple[list[float], bool]:
 
 
 def _winding_number(phases: np.ndarray) -> int | None:
-    """Return how often a function turns around zero, given its phases on the upper half of a contour; None if two
+    """Return the winding number of a function around zero, given its phases on the upper half of a contour; None if two
     neighbours differ by more than MOST_TURN."""
     around = np.concatenate([phases, phases[::-1].conj(), phases[:1]])
     with np.errstate(all="ignore"):
@@ -608,7 +608,7 @@ def _winding_number(phases: np.ndarray) -> int | None:
 
 
 def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], unit: float) -> list[float | None]:
-    """Return the zero that each starting value converges to, None if it does not or ends far from the start.
+    """Return the zero to which each starting value converges, None if it does not or ends far from the start.
 
     All are refined together, because one solve of the bulk serves many points. unit: the width of the bulk.
     """

@@ -2,8 +2,8 @@
 
 With right and left null vectors R and L of A at a zero, the zeros of a nearby matrix are those of the small matrix L^T
 A(z) R to second order in the error of the vectors. R and L are corrected by the residual, solved with the factorisation
-of the first matrix. Passes are repeated until the zeros converge. A cluster of zeros is one block, so that they may
-split or cross.
+of the first matrix. Passes are repeated until the zeros converge. A cluster of zeros is treated as one block, so that
+they may split or cross.
 """
 
 from __future__ import annotations
@@ -197,4 +197,4 @@ def _passes(block: FollowedBlock, centre: float | None) -> Generator[float, Slop
         left = left - block.improvement(left_applied + left_sloped @ left_step, transposed=True)
         if centre is not None:
             here = float(np.mean(zeros.real))
-    raise Lost("replicas differ too much for that")
+    raise Lost("replicates differ too much for that")

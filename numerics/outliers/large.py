@@ -1,12 +1,12 @@
-"""Outliers of eigenproblems that are too large to be written down, at all times, and of all replicas.
+"""Outliers of eigenproblems that are too large for dense matrices, at all times and for all replicates.
 
-The matrix is a product of factors, and what it does to a few vectors is enough: its leading eigenvalues come from
-Arnoldi's method, those of earlier times, whose factors are corners of the last ones, start where those of later times
-ended. Errors need derivatives only: what a replica moves an eigenvalue by is, to first order, what its difference to
-the mean does between left and right vectors of the mean, and that difference is never written down. To second order
-large differences, such as those of responses to noises with little variance, do something else: they repel eigenvalues,
-as noise does, or make new ones. Order parameters that are no small step away, such as those of half of the sites, are
-solved for.
+The matrix is a product of factors and is applied to vectors only. Its leading eigenvalues come from Arnoldi's method;
+those of earlier times, whose factors are leading blocks of the last ones, start from the results of later times. Errors
+need derivatives only: to first order, the shift of an eigenvalue in a replicate is the matrix element of the difference
+to the mean between left and right vectors of the mean, and that difference is never formed. Large differences, such as
+those of responses to noises of small variance, have second-order effects: they repel eigenvalues, like noise, or create
+new ones. Order parameters that differ by more than a small step, such as those of half of the sites, are solved
+separately.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from numerics.support.progress import Report, part
 from numerics.support.reports import ReplicateMethod
 
 ROWS = 1000
-"""Larger eigenproblems are not written down."""
+"""Rows above which eigenproblems are not formed as dense matrices."""
 WITHIN = 1e-8
-"""Residual of eigenvalues of replicas, relative to the largest."""
+"""Residual of eigenvalues of replicates, relative to the largest."""
 STEP, HALF, TURNS = 1e-4, 0.03, 4
-"""Steps along the change of a replica: one that is taken between the vectors of the mean, and one to either side that
-right vectors follow in so many products."""
+"""Steps along the change of a replicate: one that is evaluated between the vectors of the mean, and one to either side
+for which right vectors are updated by this many products."""
 OFF = 0.15
-"""What a replica does to first order may be off by so many errors: the error changes by a third of that at most, since
-each of ten replicas makes up a third of it."""
+"""Tolerated first-order deviation of a replicate, in standard errors: it changes the error by at most a third of that,
+because each of ten replicates contributes a third of it."""
 APART = 1e-6
-"""Left and right vectors whose spaces are so close to a right angle do not belong to the same eigenvalues."""
+"""Left and right vectors with nearly orthogonal spans do not belong to the same eigenvalues."""
 
 Shapes = dict[OrderKey, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class LargeSpectrum:
-    """Outliers of the last time, those of each replica, and both at all times if they were asked for; rows of the
-    largest matrix."""
+    """Outliers of the last time, those of each replicate, and both at all times if requested; rows of the largest
+    matrix."""
 
     outliers: list[Outlier]
     replicas: Replicas
@@ -62,8 +62,8 @@ class LargeSpectrum:
 
 
 def is_large(problem: SpikedProblem) -> bool:
-    """Whether the matrix of a cycle has too many rows to be written down; no where the bulk moves with order
-    parameters, or vectors are asked about."""
+    """Return whether the matrix of a cycle has too many rows for a dense matrix; false if the bulk depends on order
+    parameters, or vectors are requested."""
     probe = problem.probe
     if not (probe.unknowns and probe.reduced) or problem.moves or probe.directions:
         return False
@@ -71,12 +71,12 @@ def is_large(problem: SpikedProblem) -> bool:
 
 
 def largest_rows(problem: SpikedProblem) -> int:
-    """Of the matrix of a cycle, for the cycle with most."""
+    """Return the number of rows of the matrix of the largest cycle."""
     return max(rows_of(problem, cycle) for cycle in problem.probe.cycles)
 
 
 def rows_of(problem: SpikedProblem, cycle: Cycle) -> int:
-    """Of the matrix of a cycle, from the shapes of the order parameters."""
+    """Return the number of rows of the matrix of a cycle, from the shapes of the order parameters."""
     struct: type = jax.ShapeDtypeStruct
     shapes = {key: struct(np.shape(x), float) for key, x in problem.order.items()}
     return int(jax.eval_shape(lambda order: cycle.factors(problem.p, order), shapes)[0].shape[0])
@@ -84,9 +84,9 @@ def rows_of(problem: SpikedProblem, cycle: Cycle) -> int:
 
 @in_float64
 def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, tell: Report) -> LargeSpectrum:
-    """Outliers without the matrices that they are eigenvalues of; Lost where that cannot be done.
+    """Return outliers without forming the matrices of which they are eigenvalues; raise Lost if that is impossible.
 
-    steps: how the problem depends on time, where outliers at all times are wanted.
+    steps: the dependence of the problem on time, if outliers at all times are requested.
     """
     cycles = problem.probe.cycles
     if steps is not None and not problem.probe.steady:
@@ -116,7 +116,7 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
 
 
 def _replicate_method(off: list[float]) -> ReplicateMethod:
-    """How the outliers of replicates were computed."""
+    """Return how the outliers of replicates were computed."""
     if not off:
         return ReplicateMethod("from the mean")
     return ReplicateMethod("differences" if max(off) > OFF else "first order", float(max(off)))
@@ -124,8 +124,8 @@ def _replicate_method(off: list[float]) -> ReplicateMethod:
 
 @dataclass(frozen=True)
 class _Found:
-    """Of one cycle: outliers of the last time, by time those of the mean and those of each replica, and how far what
-    replicas do to first order was from differences, in errors, if there are such replicas."""
+    """Results for one cycle: outliers of the last time, by time those of the mean and those of each replicate, and the
+    deviation of the first-order changes of replicates from differences, in standard errors, if there are replicates."""
 
     last: int
     outliers: list[Outlier]
@@ -140,8 +140,8 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Vectors:
-    """Leading eigenvalues of the mean at one time, and left and right vectors where replicas may have outliers. start:
-    right vectors of a few more."""
+    """Leading eigenvalues of the mean at one time, and left and right vectors at which replicates may have outliers.
+    start: some further right vectors."""
 
     right: Leading
     left: np.ndarray | None
@@ -149,7 +149,7 @@ class _Vectors:
     start: np.ndarray
 
     def small(self, images: np.ndarray) -> np.ndarray:
-        """A matrix between the vectors; images: what it makes of the right ones."""
+        """small: the matrix between the vectors; images: its products with the right ones."""
         assert self.left is not None, "asked only where there are some"
         return np.linalg.solve(self.between, self.left.T @ images)
 
@@ -170,17 +170,19 @@ class _OfCycle:
         self.mean = self.written(problem.order)
 
     def written(self, order: Order) -> dict[OrderKey, np.ndarray]:
-        """Order parameters that the matrix is made of."""
+        """Order parameters in the matrix."""
         found = read(order, self.cycle.reads)
         check_size(*found.values())
         return found
 
     def matrix(self, order: Mapping[OrderKey, Any]) -> Operator:
-        """Of the last time, rows and columns as they are; order: order parameters, as arrays or operators."""
+        """Return the matrix of the last time, with rows and columns in natural order; order: order parameters, as
+        arrays or operators."""
         return self.cycle.pencil(self.problem.p, order)
 
     def matrices(self, order: Order) -> Callable[[int], Operator]:
-        """Of every time, rows and columns as they appear in time where there is more than one."""
+        """Return the matrices of all times, with rows and columns in the order of appearance if there is more than
+        one."""
         if self.restriction is None:
             found = self.matrix(self.mean if order is self.problem.order else self.written(order))
             return lambda time: found
@@ -188,7 +190,7 @@ class _OfCycle:
         return lambda time: Composed(tuple(map(operator, of.at(time, order, whole))))
 
     def spectrum(self, nearby: Nearby, tell: Report) -> _Found:
-        """Of the mean and of all replicas."""
+        """Return the spectrum of the mean and of all replicates."""
         last, orders = self.times[-1], nearby.orders
         at_time = self.matrices(self.problem.order)
         vectors = self._vectors(at_time, bool(orders), part(tell, 0.0, 0.4))
@@ -208,7 +210,7 @@ class _OfCycle:
         slopes: dict[int, np.ndarray] = {}
         here = np.array(values[last])
         for number, order in enumerate(orders):
-            tell(0.4 + 0.5 * number / len(orders), f"outliers of replica {number + 1} of {len(orders)}")
+            tell(0.4 + 0.5 * number / len(orders), f"outliers of replicate {number + 1} of {len(orders)}")
             if isinstance(order, Moved):
                 there = ends.smalls(self._stepped(order.changes(self.cycle.reads), STEP))
                 smalls = {time: begun[time] + (small - begun[time]) / STEP for time, small in there.items()}
@@ -225,7 +227,7 @@ class _OfCycle:
         return _Found(last, outliers, path, replicas, off, rows)
 
     def _stepped(self, changes: Mapping[OrderKey, Operator], step: float) -> Operator:
-        """The matrix a step along a change of the order parameters."""
+        """Return the matrix a step along a change of the order parameters."""
         return self.matrix({key: operator(x) + step * changes[key] for key, x in self.mean.items()})
 
     def _checked(
@@ -237,9 +239,9 @@ class _OfCycle:
         vectors: _Vectors,
         tell: Report,
     ) -> float:
-        """How far, in errors, what replicas do to first order at the last time is from differences where vectors
-        follow. Where it is too far, differences take its place. here: eigenvalues of the mean; slopes: theirs, by
-        replica."""
+        """Return the deviation, in standard errors, of first-order changes of replicates at the last time from
+        differences with updated vectors. If it is too large, differences are used instead. here: eigenvalues of the
+        mean; slopes: their derivatives, by replicate."""
         errors = np.maximum(np.sqrt(np.sum(np.square(list(slopes.values())), axis=0)), 1e-9 * np.abs(here))
 
         def difference(number: int) -> np.ndarray:
@@ -261,8 +263,8 @@ class _OfCycle:
         return off
 
     def _improved(self, matrix: Operator, vectors: _Vectors) -> np.ndarray:
-        """Eigenvalues of a matrix of the last time, rows as they are, from right vectors that are turned to its own by
-        products, as far as other eigenvalues are smaller."""
+        """Return eigenvalues of a matrix of the last time, with rows in natural order, from right vectors that products
+        turn towards its own, as far as other eigenvalues are smaller."""
         assert vectors.left is not None, "asked only where there are some"
         right, left = self._natural(vectors.right.vectors), self._natural(vectors.left)
         images = matrix.apply(right)
@@ -273,7 +275,7 @@ class _OfCycle:
         return found
 
     def _natural(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors of the last time, rows as they are."""
+        """Return vectors of the last time with rows in natural order."""
         if self.restriction is None:
             return vectors
         found = np.zeros((len(self.restriction.appearing[0]), vectors.shape[1]))
@@ -281,17 +283,17 @@ class _OfCycle:
         return found
 
     def _placed(self, values: dict[int, list[float]]) -> dict[int, list[float]]:
-        """The outliers, descending, of eigenvalues by time."""
+        """Return the outliers, in descending order, of eigenvalues by time."""
         places = placed(self.points, list(values.values()))
         return {time: sorted(zs, reverse=True) for time, zs in zip(values, places, strict=True)}
 
     def _again(self, matrix: Operator, start: np.ndarray) -> list[float]:
-        """Eigenvalues of a matrix near that of the mean, solved for; start: vectors of the mean."""
+        """Return eigenvalues of a matrix near that of the mean by a new solution; start: vectors of the mean."""
         found = self._leading(matrix, start, WITHIN)
         return self._real(found.small, found.found)
 
     def _vectors(self, at_time: Callable[[int], Operator], wanted: bool, tell: Report) -> dict[int, _Vectors]:
-        """Of all times, the last one first; wanted: whether replicas will be asked for."""
+        """Return the vectors of all times, the last one first; wanted: whether replicates will be requested."""
         found: dict[int, _Vectors] = {}
         start = left_start = None
         last = self.times[-1]
@@ -317,18 +319,18 @@ class _OfCycle:
             raise Lost("eigenvalues near the edge lie too close together") from None
 
     def _real(self, matrix: np.ndarray, values: np.ndarray) -> list[float]:
-        """Real eigenvalues that outliers may come from; matrix: a small one that has them."""
+        """Return real eigenvalues that may belong to outliers; matrix: a small one that has them."""
         large = values[np.abs(values) >= self.floor]
         found: list[float] = real_among(matrix, large).tolist() if len(large) else []
         return found
 
     def _check_floor(self, values: Sequence[float]) -> None:
-        """Eigenvalues smaller than what the map is at any edge have no outliers, or smaller ones may have some too."""
+        """Raise if smaller eigenvalues may have outliers too; those below the map at every edge have none."""
         if any(self.points(values)):
             raise Lost("an eigenvalue smaller than those at the edges belongs to an outlier")
 
     def _outliers(self, matrix: Operator, vectors: _Vectors, real: Sequence[float]) -> list[Outlier]:
-        """Those of real eigenvalues, with residuals and conditions."""
+        """Return the outliers of real eigenvalues, with residuals and condition numbers."""
         right = vectors.right
         scale = max(1.0, float(np.abs(right.values[0]))) if len(right.values) else 1.0
         found = []
@@ -348,10 +350,10 @@ class _OfCycle:
 
 
 class _Ends:
-    """Left and right vectors of several times beside each other, so that a matrix is applied to all of them at once.
+    """Left and right vectors of several times side by side, so that a matrix is applied to all of them at once.
 
-    Rows of the matrices of a time are those of the last one that are there by then; what the last one makes of the
-    others, between any two of its factors too, is left out.
+    The matrix of a time consists of the rows of the last one that exist by then; contributions of the other rows, also
+    between any two factors, are omitted.
     """
 
     def __init__(self, restriction: Restriction | None, vectors: Mapping[int, _Vectors]) -> None:
@@ -360,7 +362,8 @@ class _Ends:
         self.sizes = None if restriction is None else restriction.sizes
 
     def smalls(self, matrix: Operator) -> dict[int, np.ndarray]:
-        """The matrix of each time between its vectors; matrix: that of the last one, rows as they are."""
+        """Return the matrix of each time between its vectors; matrix: that of the last one, with rows in natural
+        order."""
         if self.appearing is None or self.sizes is None:
             return {time: one.small(matrix.apply(one.right.vectors)) for time, one in self.vectors.items()}
         widths = [one.right.vectors.shape[1] for one in self.vectors.values()]
@@ -380,24 +383,24 @@ class _Ends:
         return {time: one.small(moving[self._there(0, time), columns[time]]) for time, one in self.vectors.items()}
 
     def _there(self, number: int, time: int) -> np.ndarray:
-        """Rows of a factor that hold something at a time, in the order in which they appear."""
+        """Return the nonzero rows of a factor at a time, in order of appearance."""
         assert self.appearing is not None and self.sizes is not None
         return self.appearing[number][: self.sizes[time][number]]
 
 
 def _null_space(matrix: np.ndarray, s: float, count: int) -> np.ndarray:
-    """Orthonormal vectors that a small matrix sends to s times themselves."""
+    """Return orthonormal vectors that a small matrix maps to s times themselves."""
     found: np.ndarray = np.linalg.svd(matrix - s * np.eye(len(matrix)))[2][-count:].T
     return found
 
 
 def _moving_most(slopes: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
-    """The replica that moves an eigenvalue by the largest part of its error."""
+    """Return the replicate that contributes most to the error of an eigenvalue."""
     return max(slopes, key=lambda number: float(np.max(np.abs(slopes[number]) / errors, initial=0.0)))
 
 
 def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Of others the one that is nearest to each value; the value itself where there are none."""
+    """Return the nearest other value for each value; the value itself if there is none."""
     if not len(others):
         return values
     found: np.ndarray = np.asarray(others)[np.argmin(np.abs(np.subtract.outer(values, others)), axis=1)]
@@ -405,7 +408,7 @@ def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.nda
 
 
 def _paired(right: Leading, left: Leading) -> tuple[Leading, np.ndarray, np.ndarray]:
-    """Right and left vectors of the same eigenvalues, those that have converged, and their products."""
+    """Return the converged right and left vectors of the same eigenvalues, and their products."""
     if right.count != left.count:
         raise Lost("eigenvalues near the edge lie too close together")
     one, other = right.cut(right.count), left.cut(left.count)

@@ -28,7 +28,7 @@ physical branch, distance from the edge."""
 
 
 def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Array]:
-    """Return a function for the largest outlier above the bulk at a point and its order parameters; NaN where there is
+    """Return a function for the largest outlier above the bulk at a point and its order parameters; NaN if there is
     none.
 
     First derivatives come from the null vectors of A(z), degenerate outliers included. Second derivatives would need
@@ -38,7 +38,7 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     march_down, edge_of, responses_of = marching_program(bulk), edge_from_march(bulk), responses_from_march(bulk)
 
     def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
-        """Return points z above the bulk (NaN where there is none), the defect of the scalar map there, and the
+        """Return points z above the bulk (NaN if there is none), the defect of the scalar map there, and the
         responses."""
         zs, maps = zip(*(_places(p, order, cycle) for cycle in probe.cycles), strict=True)
         z = jnp.concatenate(zs)
@@ -127,7 +127,7 @@ def _roots(coefficients: Array) -> Array:
 
 
 def upper_edge_of(matrix: ProbedMatrix) -> Callable[[Point], Any]:
-    """Return a function for the upper edge of the bulk; NaN where it does not converge."""
+    """Return a function for the upper edge of the bulk; NaN if it does not converge."""
     program = upper_edge_program(matrix.bulk)
 
     def edge(p: Point) -> Array:

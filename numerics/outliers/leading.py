@@ -1,8 +1,8 @@
 """Leading eigenvalues of a linear operator by the thick-restart block Arnoldi method.
 
-A block of columns costs little more than one, since reading the matrix dominates. A cycle builds a block Krylov space,
-keeps the Ritz vectors of largest modulus, and adds random columns so that eigenvalues missed before are found. A start
-near the solution, such as that of a similar matrix, saves cycles.
+A block of columns costs little more than a single one, because reading the matrix dominates. A cycle builds a block
+Krylov space, keeps the Ritz vectors of largest modulus, and adds random columns so that eigenvalues missed before are
+found. A start near the solution, such as that of a similar matrix, saves cycles.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Apply = Callable[[np.ndarray], np.ndarray]
 COLUMNS, FRESH, DEPTH, CYCLES = 12, 3, 8, 30
 """Columns per block, random columns added per cycle, most blocks per cycle, most cycles."""
 FEWEST, BEYOND = 4, 2
-"""Least number of Ritz values known roughly, and number required below the floor, to detect missing eigenvalues."""
+"""Least number of Ritz values known roughly, and required number below the floor, to detect missing eigenvalues."""
 CONVERGED, ROUGHLY = 1e-12, 1e-3
 """Residuals, relative to the largest eigenvalue, of converged eigenvalues and of those below the floor."""
 SAME = 1e-6
-"""Relative distance of moduli below which eigenvalues stay in one cluster."""
+"""Relative distance of moduli below which eigenvalues belong to one cluster."""
 
 
 class NotConverged(Exception):

@@ -1,9 +1,9 @@
-"""How much of an outlier's vectors lies in the span of the spikes, from residues of the projected resolvent.
+"""Squared overlaps of an outlier's vectors with the span of the spikes, from residues of the projected resolvent.
 
 With a source along the spikes, the solution q(z) of A(z) q = b contains H^T (z - M)^-1 H, which has the pole
-H^T v v^T H / (z - z0) at an outlier z0 with eigenvector v. Divided by the Gram matrix of the spikes its trace is the
-squared length of what the span of H sees of v. For M = K^T K a source in the equation of K psi0 gives the same for the
-left vector K v, with a residue that is larger by z0.
+H^T v v^T H / (z - z0) at an outlier z0 with eigenvector v. Multiplied by the inverse Gram matrix of the spikes, its
+trace is the squared length of the projection of v on the span of H. For M = K^T K a source in the equation of K psi0
+gives the same for the left vector K v, with a residue larger by the factor z0.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from numerics.support.precision import in_float64
 from numerics.support.reports import SpikeSpan
 
 SPAN = 1e-12
-"""A direction of weight w in the Gram matrix of the unit spikes counts with the share w / (w + SPAN * largest weight),
-here as in the simulation: spikes of many steps are nearly dependent, rounding hides the smallest of their directions,
-and a cut that counts a direction whole or not at all makes samples differ by a whole direction."""
+"""A direction of weight w in the Gram matrix of the unit spikes has the weight w / (w + SPAN * largest weight), here
+and in the simulation. Spikes of many steps are nearly dependent and rounding hides the smallest of their directions;
+with a sharp cutoff samples would differ by a whole direction."""
 
 
 @in_float64
 def spike_overlaps(found: Sequence[Pole]) -> list[Sides]:
-    """For each outlier the squared overlap of its right and left vector; equal outliers share their mean."""
+    """Return for each outlier the squared overlap of its right and left vector; equal outliers share their mean."""
     return [seen for pole in found for seen in [_overlaps(pole)] * pole.count]
 
 
 @in_float64
 def are_resolved(problem: SpikedProblem, noise: float) -> bool:
-    """Whether every direction that unit spikes span weighs more than the noise in their Gram matrix."""
+    """Return whether the weight of every direction spanned by unit spikes exceeds the noise in their Gram matrix."""
     for side in problem.probe.sides:
         _, weights, shares, _ = _spanned(_gram(problem, side))
         counted = weights[shares > 0.5]
@@ -44,7 +44,7 @@ def are_resolved(problem: SpikedProblem, noise: float) -> bool:
 
 @in_float64
 def spike_spans(problem: SpikedProblem) -> dict[str, SpikeSpan]:
-    """The span of the spikes on each side."""
+    """Return the span of the spikes on each side."""
     sizes = {}
     for side in problem.probe.sides:
         gram = _gram(problem, side)
@@ -53,12 +53,13 @@ def spike_spans(problem: SpikedProblem) -> dict[str, SpikeSpan]:
 
 
 def _gram(problem: SpikedProblem, side: Side) -> np.ndarray:
-    """The Gram matrix of the spikes of a side, which does not depend on z: at a point away from the bulk."""
+    """Return the Gram matrix of the spikes of a side, which does not depend on z, evaluated away from the bulk."""
     return _spikes(problem, side, 1.0 + 2 * max((abs(e) for pair in problem.excluded for e in pair), default=0.0))[2]
 
 
 def _spikes(problem: SpikedProblem, side: Side, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The right-hand side at z for sources along the spikes of a side, rows that see them, and their Gram matrix."""
+    """Return the right-hand side at z for sources along the spikes of a side, the rows that project on them, and their
+    Gram matrix."""
     r = responses_at(problem, z) if side.sited else np.zeros(0)
     driven, seen, gram = (np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, r, dict(problem.order)))
     there = np.diagonal(gram) > 0  # spikes that are not there yet have no length
@@ -66,7 +67,7 @@ def _spikes(problem: SpikedProblem, side: Side, z: float) -> tuple[np.ndarray, n
 
 
 def _overlaps(pole: Pole) -> Sides:
-    """Overlaps of the outlier at a pole; None where there is no such vector."""
+    """Return overlaps of the outlier at a pole; None if there is no such vector."""
     squared: Sides = {"right": None, "left": None}
     for side in pole.problem.probe.sides:
         if np.isnan(pole.scale(side.name)):
@@ -78,7 +79,7 @@ def _overlaps(pole: Pole) -> Sides:
 
 
 def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """The inverse of the Gram matrix, on each direction with its share, times vectors."""
+    """Return the weighted inverse of the Gram matrix times vectors."""
     lengths, weights, shares, directions = _spanned(gram)
     along = directions.T @ (vectors / lengths)
     found: np.ndarray = directions @ (along * (shares / weights)[:, None]) / lengths
@@ -86,7 +87,8 @@ def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 def _spanned(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Lengths of the spikes, and the directions that unit spikes span with their weights and shares, ascending."""
+    """Return lengths of the spikes, and the directions of unit spikes with their eigenvalues and weights, in ascending
+    order."""
     lengths = np.sqrt(np.diagonal(gram))[:, None]
     weights, directions = np.linalg.eigh((gram + gram.T) / 2 / (lengths * lengths.T))
     there = weights > 0

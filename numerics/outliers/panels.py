@@ -133,7 +133,7 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
         open_ones = narrower
         if len(open_ones) + len(converged) > MOST:
             raise NumericalError(
-                "a function of z outside the bulk is not smooth on the real axis, so that its zeros are not certain; "
+                "a function of z outside the bulk is not smooth on the real axis, so its zeros are uncertain; "
                 "take other parameters"
             )
     return converged

@@ -57,7 +57,7 @@ Factors = Callable[[], tuple[np.ndarray, ...]]
 
 Edges = tuple[tuple[float, float], ...]
 Path = list[tuple[list[float], Edges]]
-"""For each time 0, 1, ..., T the outliers, descending, and the intervals and point masses of the bulk."""
+"""For each time 0, 1, ..., T the outliers, in descending order, and the intervals and point masses of the bulk."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def outlier_path(
 ) -> Course:
     """Return the outliers at every time, also for replicates of the order parameters.
 
-    The matrix at time t holds the spikes of times before t, whose order parameters do not depend on later times. early:
-    the result of `early_eigenvalues`.
+    The matrix at time t contains the spikes of times before t, whose order parameters do not depend on later times.
+    early: the result of `early_eigenvalues`.
     """
     probe = problem.probe
     if not (probe.steady and probe.reduced and not probe.measured):
@@ -151,8 +151,8 @@ def _by_restriction(
 class _CycleCourse:
     """The eigenvalues of a cycle at all times.
 
-    followed: by time those of each replicate that outliers belong to. trusted: whether they agree with replicates
-    solved in full.
+    followed: by time those eigenvalues of each replicate to which outliers belong. trusted: whether they agree with
+    replicates solved in full.
     """
 
     problem: SpikedProblem
@@ -183,10 +183,10 @@ class _CycleCourse:
         return [partial(self.restriction.at, time, *other) for other in self._others]
 
     def complete(self, tell: Callable[[float, str], None]) -> dict[int, list[float]]:
-        """Return by time the real eigenvalues that outliers may belong to, where a bound proves completeness.
+        """Return by time the real eigenvalues to which outliers may belong, as far as a bound proves completeness.
 
-        The subspace and the powers start from those of the time before. After each failure in turn twice as many times
-        are skipped.
+        The subspace and the powers start from those of the time before. After each successive failure twice as many
+        times are skipped.
         """
         count, by_time = self.steps.count, dict[int, list[float]]()
         radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.cycle)
@@ -240,7 +240,7 @@ class _CycleCourse:
                 yield from zip(times, _spectra(eigenvalues, self.points), strict=True)
 
     def follow(self, time: int, spectrum: CycleSpectrum) -> None:
-        """Continue the eigenvalues of a time to the replicates, and check one of these now and then against its full
+        """Continue the eigenvalues of a time to the replicates, and occasionally check one of these against its full
         solution."""
         if not self.trusted:
             return
@@ -273,12 +273,12 @@ class _CycleCourse:
 
 
 def _outlying(factors: Factors, points: Points) -> list[float]:
-    """Return the eigenvalues of a matrix that outliers belong to."""
+    """Return the eigenvalues of a matrix to which outliers belong."""
     return [s for _, s in cycle_spectrum(reduce(np.matmul, factors()), points).outliers]
 
 
 def _threads() -> int:
-    """Return two, or one where the linear algebra is limited to one thread, as in workers of a sweep."""
+    """Return two, or one if the linear algebra is limited to one thread, as in workers of a sweep."""
     return 1 if os.environ.get("OMP_NUM_THREADS") == "1" else 2
 
 
@@ -318,10 +318,10 @@ def taken_at(problem: SpikedProblem, steps: Steps, time: int) -> SpikedProblem:
 def _one_by_one(
     problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None], orders: Sequence[Order]
 ) -> Course:
-    """Solve the whole problem at each time, where coefficients or the bulk depend on time, or there is no eigenproblem.
+    """Solve the whole problem at each time, if coefficients or the bulk depend on time, or there is no eigenproblem.
 
-    Where the number of steps enters through shapes alone, shapes are those of the last time with later spikes set to
-    zero, so that one compiled program serves all times.
+    If the number of steps enters through shapes alone, shapes are those of the last time with later spikes set to zero,
+    so that one compiled program serves all times.
     """
     path: Path = []
     replicas: list[list[list[float]]] = [[] for _ in orders]

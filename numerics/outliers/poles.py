@@ -73,7 +73,7 @@ def replica_poles(problem: SpikedProblem, outliers: Sequence[float], orders: Seq
 
 
 def _clusters(problem: SpikedProblem, outliers: Sequence[float]) -> list[tuple[float, int]]:
-    """Return (mean, multiplicity) of numerically degenerate outliers, since only the sum of their residues is
+    """Return (mean, multiplicity) of numerically degenerate outliers, because only the sum of their residues is
     defined."""
     groups: list[list[float]] = []
     for z in outliers:

@@ -21,9 +21,9 @@ from numerics.support.compiling import compiled
 from numerics.support.nearby import read
 
 AT_EDGE, AT_SETTLED_EDGE = 3e-12, 1e-9
-"""Distance from an edge, relative to the largest edge, within which a point counts as the edge; the second where a
-density is discretised. Edges are accurate to 1e-14 (1e-10 there), and the square root of the rest must separate the
-branches of the curve."""
+"""Distance from an edge, relative to the largest edge, within which a point counts as the edge; the second if a density
+is discretised. Edges are accurate to 1e-14 (1e-10 there), and the square root of the rest must separate the branches of
+the curve."""
 SAME, BESIDE = 1e-7, 1e-3
 """Tolerance of zeros of det A(z), relative to the width of the bulk and their size, and relative to their distance from
 the bulk."""
@@ -44,7 +44,7 @@ class SpikedProblem:
 
     @cached_property
     def roots(self) -> dict[float, int]:
-        """For each end of the bulk the q for which everything is smooth in (distance)^(1/q)."""
+        """For each end of the bulk the q for which all functions are smooth in (distance)^(1/q)."""
         bulk = [(low, high) for low, high in self.excluded if high > low]
         pairs = zip(bulk, roots_of(self.branch, bulk), strict=True)
         return {end: root for ends, roots in pairs for end, root in zip(ends, roots, strict=True)}
@@ -58,11 +58,11 @@ class SpikedProblem:
 
     @property
     def moves(self) -> bool:
-        """Whether the bulk depends on order parameters, and so has their errors."""
+        """Whether the bulk depends on order parameters, and therefore has their errors."""
         return self.branch.law.sampled or bool(self.probe.measured)
 
     def with_order(self, order: Order) -> SpikedProblem:
-        """Return the problem at other order parameters, with its bulk where that depends on them."""
+        """Return the problem at other order parameters, with its bulk recomputed if it depends on them."""
         if not self.moves:
             return replace(self, order=order)
         p = self.p

@@ -1,4 +1,4 @@
-"""Outliers of order parameters that differ little, such as those without one replica, from one eigenproblem."""
+"""Outliers at slightly different order parameters, such as those without one replicate, from one eigenproblem."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from numerics.support.precision import in_float64
 from numerics.support.reports import ReplicateMethod
 
 NEAR = 0.1
-"""Real eigenvalues so close, relatively, to that of an outlier or of an edge are followed too: they may change places
-with it, or become one."""
+"""Relative distance within which real eigenvalues near that of an outlier or of an edge are continued too: they may
+exchange places with it, or become outliers."""
 AGREE = 0.05
-"""Where a replica is solved again, the outliers that were followed to it may be off by this share of their error."""
+"""Tolerance of continued outliers in a replicate that is solved again, as a fraction of their error."""
 BLOCK_BYTES = 5e8
-"""What the factored matrices of eigenvalues that are followed together may take."""
+"""Bytes of the factored matrices of eigenvalues that are continued together."""
 
 
 @dataclass(frozen=True)
 class Replicas:
-    """Outliers, descending, of several sets of order parameters, and how they were found."""
+    """Outliers, in descending order, of several sets of order parameters, and how they were computed."""
 
     positions: list[list[float]]
     method: ReplicateMethod
@@ -59,16 +59,17 @@ def replica_outliers(
     outliers: list[float],
     nearby: Nearby,
 ) -> Replicas:
-    """Outliers of order parameters near those of a problem, whose cycles have these spectra, and these outliers.
+    """Return the outliers at order parameters near those of a problem, whose cycles have these spectra, and these
+    outliers.
 
-    The one that is farthest off is solved again as a check. If that disagrees, or the outliers of one cannot be
-    followed or are not as many, all are solved again.
+    The most distant one is solved again as a check. If that disagrees, or if the outliers of one cannot be continued or
+    differ in number, all are solved again.
     """
     orders = nearby.orders
     try:
         found = followed_outliers(problem, spectra, outliers, orders)
         if any(len(one) != len(outliers) for one in found):
-            raise Lost("one is so close to the edge that not all replicas have it")
+            raise Lost("one is so close to the edge that some replicates lack it")
         worst = _check(problem, outliers, found, nearby)
         return Replicas(found, ReplicateMethod("followed", worst))
     except Lost as lost:
@@ -77,7 +78,7 @@ def replica_outliers(
 
 
 def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float]], nearby: Nearby) -> float:
-    """How far, in standard errors, outliers that were followed are from those that are solved for."""
+    """Return the deviation, in standard errors, of continued outliers from a new solution."""
     orders = nearby.orders
     here = np.array(found).reshape(len(orders), len(outliers))
     errors = np.array([nearby.estimate(z, column)[1] for z, column in zip(outliers, here.T.tolist(), strict=True)])
@@ -85,10 +86,10 @@ def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float
     far = int(np.argmax(np.max(np.abs(here - outliers) / allowed, axis=1, initial=0.0)))
     again = outlier_positions(problem.with_order(orders[far]))
     if len(again) != len(outliers):
-        raise Lost("a replica that was solved again has more or fewer outliers")
+        raise Lost("a replicate that was solved again has a different number of outliers")
     off = np.abs(np.array(again) - here[far])
     if np.any(off > allowed):
-        raise Lost("a replica that was solved again disagrees")
+        raise Lost("a replicate that was solved again disagrees")
     return float(np.max(off * AGREE / allowed, initial=0.0))
 
 
@@ -96,7 +97,8 @@ def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float
 def followed_outliers(
     problem: SpikedProblem, spectra: Sequence[CycleSpectrum] | None, outliers: list[float], orders: Sequence[Order]
 ) -> list[list[float]]:
-    """The outliers of each of several order parameters, followed from those of a problem; Lost if that fails."""
+    """Return the outliers at each of several sets of order parameters, continued from those of a problem; raise Lost if
+    that fails."""
     if not problem.probe.unknowns or not orders:
         return [[] for _ in orders]
     if spectra is None:
@@ -120,13 +122,13 @@ def followed_outliers(
 
 
 def placed(points: Points, values: Sequence[Sequence[float]]) -> list[list[float]]:
-    """The outliers that belong to each of several lists of eigenvalues."""
+    """Return the outliers that belong to each of several lists of eigenvalues."""
     places = iter(points([s for one in values for s in one]))
     return [[z for _ in one for z in next(places)] for one in values]
 
 
 def agree(points: Points, followed: Sequence[Sequence[float]], number: int, again: Sequence[float]) -> bool:
-    """Whether eigenvalues that were followed to a replica, one of several, have the outliers of those solved for."""
+    """Return whether eigenvalues continued to a replicate have the outliers of a new solution."""
     places = [sorted(zs) for zs in placed(points, [*followed, again])]
     here, there = places[number], places[-1]
     if len(here) != len(there):
@@ -137,7 +139,7 @@ def agree(points: Points, followed: Sequence[Sequence[float]], number: int, agai
 
 
 def edge_images(problem: SpikedProblem, cycle: Cycle) -> np.ndarray:
-    """What the scalar map of a cycle is just outside the bulk."""
+    """Return the values of the scalar map of a cycle just outside the bulk."""
     bulk = [pair for pair in problem.excluded if pair[1] > pair[0]]
     if not bulk:
         return np.zeros(0)
@@ -149,10 +151,10 @@ def edge_images(problem: SpikedProblem, cycle: Cycle) -> np.ndarray:
 def followed_eigenvalues(
     spectrum: CycleSpectrum, edges: np.ndarray, products: Sequence[Callable[[], tuple[np.ndarray, ...]]]
 ) -> list[list[float]]:
-    """Real eigenvalues of matrices near that of a spectrum, those that may belong to an outlier.
+    """Return real eigenvalues of matrices near that of a spectrum, as far as they may belong to an outlier.
 
-    edges: of the bulk, as the scalar map has them. products: make each matrix, as factors. Lost if eigenvalues cannot
-    be followed.
+    edges: of the bulk, as values of the scalar map. products: create each matrix, as factors. Lost: if eigenvalues
+    cannot be continued.
     """
     outlying = np.array([bool(zs) for zs in spectrum.places], bool)
     marks = np.concatenate([spectrum.real[outlying], edges])
@@ -172,7 +174,7 @@ def followed_eigenvalues(
 
 
 def apart(values: Sequence[float], most: int) -> list[list[float]]:
-    """Values in lists of so many at most, cut where neighbours are farthest from each other."""
+    """Return values in lists of limited length, split where neighbours are farthest from each other."""
     ordered = sorted(values)
     if len(ordered) <= most:
         return [ordered]
@@ -189,7 +191,7 @@ def _followed_zeros(problem: SpikedProblem, outliers: list[float], orders: Seque
 
 
 def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[Order]) -> list[FollowedZeros]:
-    """The zero of A(z) at z, there so many times, followed to each of several order parameters."""
+    """Return the zero of A(z) at z, with its multiplicity, continued to each of several sets of order parameters."""
 
     others = [problem.with_order(order) for order in orders]
 
@@ -205,4 +207,4 @@ def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[O
     try:
         return follow_zeros(block, z, matrices, len(orders))
     except NumericalError as error:
-        raise Lost("one is so close to the edge that it meets the bulk in a replica") from error
+        raise Lost("one is so close to the edge that it meets the bulk in a replicate") from error

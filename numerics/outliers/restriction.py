@@ -1,4 +1,4 @@
-"""The eigenproblem of every training time as a corner of that of the last one."""
+"""The eigenproblem of every training time as a leading block of that of the last one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 
 CODED_BYTES = 2e7
-"""Order parameters that take more are not written down for every time to see which rows belong to which."""
+"""Bytes of order parameters above which the births of rows are not determined from one set of factors."""
 CODED_BITS, FEWEST_BITS = 1000, 8
-"""Binary digits of an exponent, and how many there must be for each time."""
+"""Binary digits of an exponent, and the minimum required for each time."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """How a problem depends on time: its number of steps, under the name of that parameter, and the entries per time
-    step along each axis of the order parameters."""
+    """The dependence of a problem on time: its number of steps, under the name of that parameter, and the entries per
+    time step along each axis of the order parameters."""
 
     name: str
     count: int
@@ -34,10 +34,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class _Structure:
-    """Which rows and columns of a cycle's factors belong to which time.
+    """The assignment of rows and columns of a cycle's factors to times.
 
-    nested: whether the factors of every time are corners of those of the last one, with rows and columns in the order
-    `appearing`; sizes: of those corners by time. bytes: of all factors.
+    nested: whether the factors of every time are leading blocks of those of the last one, with rows and columns in the
+    order `appearing`; sizes: of those blocks by time. bytes: of all factors.
     """
 
     nested: bool
@@ -47,7 +47,7 @@ class _Structure:
 
     @staticmethod
     def of(nested: bool, births: Sequence[np.ndarray], count: int) -> _Structure:
-        """births: for rows of each factor the first time at which they hold something, after the last one if never."""
+        """births: for rows of each factor the first time at which they are nonzero, after the last one if never."""
         rows = [len(birth) for birth in births]
         return _Structure(
             nested,
@@ -64,10 +64,10 @@ Shapes = tuple[tuple[OrderKey, tuple[int, ...]], ...]
 def _structure(
     cycle: Cycle, p: Point, shapes: Shapes, strides: tuple[tuple[OrderKey, Strides], ...], count: int
 ) -> _Structure:
-    """The structure at order parameters without any zeros; p holds numbers without any relation to each other.
+    """Return the structure at order parameters without zeros; p contains generic numbers.
 
-    That early factors are parts of late ones is an identity in parameters and order parameters, so that what holds at
-    numbers drawn at random holds at all of them, and is asked once for all points of a sweep.
+    That early factors are parts of late ones is an identity in parameters and order parameters, so it can be tested at
+    random values, once for all points of a sweep.
     """
     of_time = dict(strides)
     if sum(8 * math.prod(shape) for _, shape in shapes) > CODED_BYTES and CODED_BITS // count >= FEWEST_BITS:
@@ -91,7 +91,7 @@ def _structure(
 
 
 def _alive(factors: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Which rows of each factor, and columns of the one before it, hold something."""
+    """Return which rows of each factor, and columns of the preceding one, are nonzero."""
     return [
         np.any(one, axis=0) & np.any(other, axis=1)
         for one, other in zip((factors[-1], *factors[:-1]), factors, strict=True)
@@ -99,8 +99,8 @@ def _alive(factors: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 class _Drawn(Mapping[OrderKey, np.ndarray]):
-    """Order parameters without any zeros, drawn when they are asked for, since all together may be large; changed: what
-    is done to each."""
+    """Order parameters without zeros, drawn on first access because all together may be large; changed: a function
+    applied to each."""
 
     def __init__(self, shapes: Shapes, changed: Callable[[OrderKey, np.ndarray], np.ndarray] | None = None) -> None:
         self.shapes, self.changed = dict(shapes), changed
@@ -120,9 +120,9 @@ class _Drawn(Mapping[OrderKey, np.ndarray]):
 def _coded_births(
     cycle: Cycle, p: Point, shapes: Shapes, strides: Mapping[OrderKey, Strides], count: int
 ) -> list[np.ndarray]:
-    """From when on rows and columns hold something, read off one set of factors: entries of order parameters are the
-    smaller the later they are, so that the largest entry of a row says how early something is there. Where entries are
-    products of order parameters it says something else, which `_are_nested` finds."""
+    """Return the births of rows and columns from one set of factors: entries of order parameters decrease with their
+    time, so the largest entry of a row encodes its birth. If entries are products of order parameters the code is
+    wrong, which `_are_nested` detects."""
     bits = CODED_BITS // count
 
     def coded(key: OrderKey, x: np.ndarray) -> np.ndarray:
@@ -146,7 +146,7 @@ def _coded_births(
 
 
 def _largest(x: np.ndarray, axis: int) -> np.ndarray:
-    """Largest moduli along an axis, without a copy."""
+    """Return the largest moduli along an axis, without a copy."""
     found: np.ndarray = np.maximum(x.max(axis=axis), -x.min(axis=axis))
     return found
 
@@ -159,8 +159,8 @@ def _are_nested(
     births: Sequence[np.ndarray],
     count: int,
 ) -> bool:
-    """Whether factors of a few times hold something where births say it, and do there to vectors what those of the last
-    time do."""
+    """Return whether factors of a few times are nonzero where births predict it, and act on vectors there like those of
+    the last time."""
     times = sorted({1, max(1, count // 3), max(1, 2 * count // 3)})
     vectors = [np.random.default_rng(k).standard_normal(len(birth)) for k, birth in enumerate(births)]
 
@@ -189,7 +189,7 @@ def _are_nested(
 
 
 def _generic(p: Point) -> Point:
-    """Numbers without any relation to each other in the place of all parameters but whole ones, which fix shapes."""
+    """Return generic numbers for all parameters except integers, which determine shapes."""
     draw = np.random.default_rng(1).uniform
     return Point(**{name: x if isinstance(x, int) else float(draw(0.5, 1.5)) for name, x in vars(p).items()})
 
@@ -197,23 +197,23 @@ def _generic(p: Point) -> Point:
 def _early(
     cycle: Cycle, p: Point, order: Order, strides: Mapping[OrderKey, Strides], time: int
 ) -> tuple[np.ndarray, ...]:
-    """The factors with order parameters of later times set to zero."""
+    """Return the factors with order parameters of later times set to zero."""
     return factors_at(cycle, p, without_later(order, strides, time))
 
 
 def without_later(order: Order, strides: Mapping[OrderKey, Strides], time: int) -> Order:
-    """Order parameters with those of later times set to zero."""
+    """Return order parameters with those of later times set to zero."""
     return {
         key: np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x for key, x in order.items()
     }
 
 
 class Restriction:
-    """The factors of a cycle's matrix when the spikes of later times are left out.
+    """The factors of a cycle's matrix without the spikes of later times.
 
-    What is left at each time is asked of order parameters without any zeros, since sampled ones may vanish here in one
-    replica and there in another. If it is a part of what is left later, with the same entries, rows and columns are put
-    in the order in which they appear, so that the factors of every time are the corners of those of the last one.
+    The nonzero rows at each time are determined with order parameters without zeros, because sampled ones may vanish
+    accidentally. If they are a subset of those at later times, with the same entries, rows and columns are put in order
+    of appearance, so that the factors of every time are leading blocks of those of the last one.
     """
 
     def __init__(self, problem: SpikedProblem, cycle: Cycle, steps: Steps) -> None:
@@ -224,17 +224,18 @@ class Restriction:
         self.nested, self.appearing, self.sizes, self.bytes = found.nested, found.appearing, found.sizes, found.bytes
 
     def of(self, order: Order) -> tuple[np.ndarray, ...]:
-        """The factors of the last time at given order parameters, rows and columns as they appear."""
+        """Return the factors of the last time at given order parameters, with rows and columns in order of
+        appearance."""
         if not self.nested:
             return ()
         return cycle_factors(self.problem.with_order(order), self.cycle, self.appearing)
 
     def rows(self, time: int) -> int:
-        """Of the matrix at a time."""
+        """Return the rows of the matrix at a time."""
         return self.sizes[time][0] if self.nested else self.sizes[-1][0]
 
     def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
-        """The factors at a time; last: what `of` gives, where it is at hand."""
+        """Return the factors at a time; last: the result of `of`, if available."""
         if not self.nested:
             found = _early(self.cycle, self.problem.p, order, self.strides, time)
             check_size(*found)
@@ -247,14 +248,14 @@ class Restriction:
 def products(
     factors: Sequence[np.ndarray], sizes: Sequence[Sequence[int]]
 ) -> Iterator[tuple[np.ndarray, LowRankChange]]:
-    """The product of the corners of factors at each time after the first, a view that the next one changes, and the
-    change from the one before, padded with zeros.
+    """Yield the product of the leading blocks of factors at each time after the first, as a view that the next one
+    overwrites, and the change from the previous one, padded with zeros.
 
-    From time to time it changes by a matrix of low rank, so that all products cost little more than the last one.
+    Each change has low rank, so that all products cost little more than the last one.
 
     Args:
         factors: of the last time.
-        sizes: rows of each corner by time; its columns are the rows of the next one.
+        sizes: rows of each block by time; its columns are the rows of the next one.
     """
     whole = [np.array(factors[-1])]  # products of the last factors, the longest one last
     whole += [np.zeros((len(factor), factors[-1].shape[1])) for factor in reversed(factors[:-1])]
@@ -273,7 +274,7 @@ def products(
 
 
 def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> LowRankChange:
-    """The new rows and columns of a corner of a factor."""
+    """Return the new rows and columns of a block of a factor."""
     (height, width), (rows, columns) = old, new
     left = np.zeros((rows, (rows - height) + (columns - width)))
     right = np.zeros((left.shape[1], columns))
@@ -285,7 +286,7 @@ def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> Lo
 
 
 def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Rows and columns of each factor; what leaves the last one enters the first."""
+    """Return rows and columns of each factor; the output of the last one is the input of the first."""
     ends = [*chosen[1:], chosen[0]]
     return tuple(x[np.ix_(rows, columns)] for x, rows, columns in zip(factors, chosen, ends, strict=True))
 
@@ -297,7 +298,7 @@ def slices(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> tuple[
 
 
 def _before(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> np.ndarray:
-    """Which entries of an order parameter belong to times before `time`."""
+    """Return which entries of an order parameter belong to times before `time`."""
     inside = np.zeros(shape, bool)
     inside[slices(shape, stride, time)] = True
     return inside

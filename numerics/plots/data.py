@@ -1,4 +1,4 @@
-"""The numbers of a figure as rows of a table, read from what is drawn."""
+"""The numbers of a figure as rows of a table, read from the figure itself."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Rows = Iterator[dict[str, Any]]
 
 
 def figure_rows(figure: Figure) -> Rows:
-    """Yield a row for each point of a curve, bar of a histogram and cell of a map: panel, series, x, y, and where
-    they apply x_error, y_error, x_end, y_low, value."""
+    """Yield a row for each point of a curve, bar of a histogram and cell of a map: panel, series, x, y, and, if they
+    apply, x_error, y_error, x_end, y_low, value."""
     drawn: list[Any] = [one for axes in figure.axes for one in (axes, *axes.child_axes)]
     for number, axes in enumerate(drawn, start=1):
         title = axes.get_title(loc="center") or axes.get_title(loc="right")
@@ -27,7 +27,7 @@ def figure_rows(figure: Figure) -> Rows:
 
 
 def _series(axes: Axes) -> Iterator[tuple[str, Rows]]:
-    """Yield what axes hold, by the name in the legend."""
+    """Yield the content of axes, by the name in the legend."""
     from matplotlib.collections import QuadMesh
     from matplotlib.container import BarContainer, ErrorbarContainer
     from matplotlib.patches import StepPatch

@@ -26,7 +26,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
 COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 MARKERS = ("o", "s", "^", "D", "v", "P")
 QUICK = bool(os.environ.get("NOTEBOOK_QUICK"))
-"""Set NOTEBOOK_QUICK=1 for a run of seconds; the tests do."""
+"""Set NOTEBOOK_QUICK=1 to shorten a run to seconds; the tests do."""
 
 
 def size(full: Size, quick: Size) -> Size:

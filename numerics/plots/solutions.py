@@ -23,7 +23,7 @@ NARROW, LOW, MOST_GROUPS = 0.1, 0.1, 4
 FAR = 30.0
 """Ratio of the distances of two outliers from the bulk above which they are drawn on a logarithmic axis."""
 LONGEST_MATRIX = 60
-"""Characters of LaTeX up to which the probed matrix stands on an axis."""
+"""Characters of LaTeX up to which the probed matrix is printed on an axis."""
 Names = Mapping[str, str]
 NO_NAMES: Names = MappingProxyType({})
 WIDE = 6.0
@@ -79,7 +79,7 @@ def name_of_layer(label: str) -> str:
 
 
 def eigenvalue_of(label: str, matrices: Names = NO_NAMES) -> str:
-    """Return the name of an axis of eigenvalues: those of the probed matrix, as a formula where it is short."""
+    """Return the label of an axis of eigenvalues: those of the probed matrix, as a formula if it is short."""
     tex = matrices.get(label, "")
     if tex and len(tex) <= LONGEST_MATRIX and can_be_drawn(tex):
         return f"eigenvalue of ${tex}$"
@@ -98,7 +98,7 @@ def can_be_drawn(tex: str) -> bool:
 
 
 def wrapped(title: str, width: int) -> str:
-    """Return a title in lines that break after commas, or between words where it has none; formulas stay whole."""
+    """Return a title in lines that break after commas, or between words without any; formulas are not broken."""
     parts = [f"{part}," for part in title.split(", ")] if ", " in title else title.split(" ")
     parts[-1] = parts[-1].removesuffix(",") if ", " in title else parts[-1]
     lines = [""]
@@ -248,9 +248,9 @@ def histogram_bins(values: np.ndarray, intervals: list[Interval], view: Interval
 
 
 def bulk_curve(low: float, high: float, density_at: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the density of an interval on a grid that is refined at the edges, where it is like a square root.
+    """Return the density of an interval on a grid refined at the edges, where it behaves like a square root.
 
-    The curve ends at zero at an edge that the density falls towards, and above it where the density diverges.
+    The curve ends at zero at an edge where the density vanishes, and above it where the density diverges.
     """
     x = 0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.linspace(0.0, np.pi, 402))
     y = np.asarray(density_at(x), dtype=float)

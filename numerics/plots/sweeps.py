@@ -20,12 +20,12 @@ MOST_CURVES = 10
 MOST_NAMED = 5
 """Curves up to which a legend names each; more have a colour scale."""
 LOG_SPAN = 100.0
-"""Ratio of the largest to the smallest colour of a map above which its scale is logarithmic: with 256 colours the
-smallest values would share two."""
+"""Ratio of the largest to the smallest colour of a map above which its scale is logarithmic: with 256 linear colours
+the smallest values would be indistinguishable."""
 DECADE = 10.0
 OFF_SCALE = 1e3
 """Ratio to the median above which a value is hatched as off the scale, unless the scale is logarithmic. The losses of
-training below its largest stable rate stay within two decades of their median; above it they grow geometrically with
+training below its largest stable rate remain within two decades of their median; above it they grow geometrically with
 time."""
 
 
@@ -33,7 +33,7 @@ time."""
 class SweepData:
     """A quantity on a grid.
 
-    axes: by parameter its values; values: of the grid's shape, NaN where there is none; errors: their standard errors;
+    axes: the values of each parameter; values: of the grid's shape, NaN if missing; errors: their standard errors;
     simulated, simulated_errors: those of a simulation. symbols: LaTeX of parameters.
     """
 
@@ -56,7 +56,7 @@ GREEK = frozenset(
 
 
 def shown_symbol(name: str, tex: str = "") -> str:
-    """Return a parameter in LaTeX as declared, or as its name reads; its name where that cannot be drawn."""
+    """Return a parameter in its declared LaTeX, or in LaTeX derived from its name; its name if that cannot be drawn."""
     if not tex:
         letters = name.rstrip("0123456789")
         if len(letters) > 1 and letters not in GREEK:
@@ -77,7 +77,7 @@ def draw_sweep(data: SweepData, title: str, log: bool = False) -> Figure:
     if data.values.ndim not in (1, 2):
         raise ParameterError(f"a figure has one or two axes, and this sweep has {data.values.ndim}: fix a parameter")
     if not np.isfinite(data.values).any():
-        raise ParameterError(f"there is nothing to draw: no point of the sweep has a {data.quantity}")
+        raise ParameterError(f"there is nothing to plot: no point of the sweep has a {data.quantity}")
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     panel = figure.subplots()
     off = ~np.isfinite(data.values)

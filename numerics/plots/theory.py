@@ -52,7 +52,7 @@ def panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
 
 
 def draw_solution(solution: Prediction, title: str, matrices: Names = NO_NAMES) -> Figure:
-    """Plot, per layer, the law of the bulk with the outliers and their path if there is one; then the observables."""
+    """Plot, per layer, the law of the bulk with the outliers and their path, if computed; then the observables."""
     series = single_series(solution.observables)
     followed = [layer for layer in solution.layers if layer.outlier_path is not None and len(layer.outlier_path) > 1]
     figure, axes = panels(len(solution.layers) + len(followed) + len(series), title)
@@ -106,7 +106,7 @@ def draw_both(solution: Prediction, simulation: Samples, title: str, matrices: N
 def _draw_law(panel: Axes, layer: Layer, axis: str) -> None:
     """Plot the density of the bulk, and the outliers as diamonds on the axis.
 
-    Where they lie so far away that the bulk would be a line, the axis ends beside the bulk, and they are named.
+    If they are so far away that the bulk would be a line, the axis ends beside the bulk, and they are named.
     """
     top = 0.0
     for low, high in layer.bulk_edges:
@@ -143,7 +143,7 @@ def _draw_path(panel: Axes, layer: Layer, axis: str) -> None:
 
 
 def draw_bulk_path(panel: Axes, layer: Layer, times: int) -> None:
-    """Plot the bulk of each time as a band, which has a step half-way between two times."""
+    """Plot the bulk of each time as a band with steps half-way between two times."""
     label = "bulk, the same at all times" if layer.bulk_path is None else "bulk at each time"
     bars = [(time, low, high) for time in range(times) for low, high in layer.bulk_at(time)]
     if bars:

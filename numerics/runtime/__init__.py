@@ -1,1 +1,1 @@
-"""Runtime library of generated solvers. It imports JAX and NumPy only, so that a copy can be shipped with a solver."""
+"""Runtime library of generated solvers. It imports only JAX and NumPy, so that a copy can be shipped with a solver."""

@@ -19,7 +19,7 @@ class Closure(ABC):
     """Operations of a forward pass at one point, for a number of times.
 
     `state` is the loop state by name, and `t` the current time. Numbers with labels have one axis for them, a row or a
-    column as the closure needs.
+    column as required by the closure.
     """
 
     t: Array

@@ -284,7 +284,8 @@ def twice_by_value(
     last: int,
     tolerance: Any,
 ) -> dict[tuple[int, int], Array]:
-    """Return second mean derivatives by the noises of two random matrices (or one) by node, for each pair of noises.
+    """Return second mean derivatives with respect to the noises of two random matrices (or one) by node, for each pair
+    of noises.
 
     The covariance of the noises, the same at all sites, is subtracted: it is not a derivative.
     """

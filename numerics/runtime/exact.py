@@ -1,12 +1,12 @@
 """Linear algebra of the exact forward pass: fields as coefficient rows over the Gaussian variables of a site.
 
-Where all laws are linear, a field at one time is a linear combination of the Gaussian variables of its site: the noises
-of random matrices, and the drawn variables. Its coefficients are a row per label. The rows of all times, stacked, are
-the past of the field. The noises of one random matrix have a covariance matrix; drawn variables are independent with
+If all laws are linear, a field at one time is a linear combination of the Gaussian variables of its site: the noises of
+random matrices, and the drawn variables. Its coefficients are a row per label. The rows of all times, stacked, are the
+past of the field. The noises of one random matrix have a covariance matrix; drawn variables are independent with
 variance one.
 
-Where sites have traits, sites with equal traits form a group. All groups have the same variables and separate rows,
-which are concatenated. A mean over sites is the weighted mean over groups.
+If sites have traits, sites with equal traits form a group. All groups have the same variables and separate rows, which
+are concatenated. A mean over sites is the weighted mean over groups.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NoiseBlock:
     labels: int
     size: int
     weights: Array = None
-    """Weights of the groups of sites; None where all sites are alike."""
+    """Weights of the groups of sites; None if all sites are equivalent."""
 
     @property
     def length(self) -> int:
@@ -361,7 +361,7 @@ def given(data: Array, t: Array | None, lag: int) -> Array:
 
 
 def root(table: Array) -> Array:
-    """Return the symmetric square root of a covariance matrix of data (no derivative is propagated)."""
+    """Return the symmetric square root of a covariance matrix of data; no derivative is propagated."""
     values, vectors = jnp.linalg.eigh(jax.lax.stop_gradient(table))
     return vectors * jnp.sqrt(jnp.maximum(values, 0.0)) @ vectors.T
 

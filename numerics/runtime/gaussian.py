@@ -47,7 +47,7 @@ class GaussianFunction:
     """A law of Gaussian arguments and numbers: value(*arguments, *numbers).
 
     Attributes:
-        slopes: derivatives by the arguments; None where it jumps.
+        slopes: derivatives with respect to the arguments; None if it jumps.
         kinks: affine functions of the arguments whose zeros are kinks and jumps; None without any.
         kinds: kind of each argument.
         straight: whether it is piecewise linear in one argument.
@@ -139,7 +139,7 @@ def split_axis(nodes: int, breaks: Array) -> tuple[Array, Array]:
 # -- several variables
 
 Square = list[list[Array]]
-"""A matrix entry by entry: a few numbers, of which the compiler sees each; below the diagonal is enough."""
+"""A matrix as a list of entries, so that the compiler handles each separately; the lower triangle suffices."""
 
 
 def factor(covariance: Square) -> Square:
@@ -242,12 +242,12 @@ def _planes(
 
 
 FAR = 1e9
-"""Breakpoint that stands for none: it lies beyond all nodes."""
+"""A breakpoint beyond all nodes, which has no effect."""
 
 
 def _breaks(planes: list[tuple[list[Array], Array]], axis: int, before: list[Array]) -> list[Array]:
-    """Return breakpoints of an axis given the normals before it: kinks that cross it, intersections of kinks on the
-    next axis, and centres of layers that the next axis makes."""
+    """Return breakpoints of an axis given the preceding normals: kinks that cross it, intersections of kinks on the
+    next axis, and centres of layers caused by the next axis."""
 
     def ratio(above: Array, below: Array) -> Array:
         fine = below != 0

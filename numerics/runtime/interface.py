@@ -30,16 +30,16 @@ Array = Any
 Order = Mapping[OrderKey, Array]
 Strides = tuple[int, int]
 Coefficients = tuple[tuple[Any, ...], ...]
-"""Rows of numbers: fractions, or decimals where something is not rational."""
+"""Rows of numbers: fractions, or decimals if something is not rational."""
 Sites = Callable[[Point, int], tuple[Any, ...]]
-"""Laws of what differs from site to site, a density at so many values."""
+"""Laws of the values that differ from site to site, with densities discretised at a number of nodes."""
 NODES = 64
-"""Values that a density is taken at unless more are asked for."""
+"""Default number of nodes of a density."""
 
 
 @dataclass(frozen=True)
 class ParameterOf:
-    """A parameter of the declaration; whole numbers fix shapes."""
+    """A parameter of the declaration; integers determine shapes."""
 
     name: str
     default: float
@@ -83,7 +83,7 @@ class ObservableOf:
 @dataclass(frozen=True)
 class Demand:
     """A condition on a ratio of sizes, a variance, a scale or a coefficient: "positive", "not negative", "finite" or
-    "one". times: where it depends on time, the times at which it is used, which `value` takes too."""
+    "one". times: for a time-dependent quantity, the times at which it is used, which `value` takes too."""
 
     what: str
     value: Callable[..., Any]
@@ -93,7 +93,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Setting:
-    """The declaration of a model. steps: the parameter that is the number of steps, if there is one."""
+    """The declaration of a model. steps: the parameter that counts the steps, if there is one."""
 
     name: str
     choices: tuple[tuple[str, int | str], ...]
@@ -104,21 +104,21 @@ class Setting:
     observables: tuple[ObservableOf, ...]
     fields: tuple[FieldOf, ...]
     exact: bool
-    """Whether the forward pass is exact, or exact up to integrals that settle; it is sampled otherwise."""
+    """Whether the forward pass is exact, or exact up to convergent integrals; otherwise it is sampled."""
     steps: str | None
     labels: tuple[str, ...]
-    """Parameters and numbers that are sizes of axes of labels."""
+    """Parameters and numbers that are sizes of label axes."""
     endpoint: bool
-    """Whether fields are there at time 0 and after the last step, or before it only."""
+    """Whether fields are defined both at time 0 and after the last step, or only before it."""
     probes: tuple[ProbeOf, ...]
     demands: tuple[Demand, ...] = ()
-    """What the domains of the parameters alone do not ensure."""
+    """Conditions that the domains of the parameters alone do not ensure."""
 
 
 @dataclass(frozen=True)
 class ProbeOf:
     """A probed matrix: its label, the modules of A(z) and of its bulk, the observable added to its diagonal, and the
-    module of traces of its resolvent with the names of the matrices in the traces, where there are any."""
+    module of traces of its resolvent with the names of the matrices in the traces, if any."""
 
     label: str
     probe: str
@@ -134,11 +134,9 @@ class Cycle:
 
     Attributes:
         pencil(p, order): operator whose eigenvalues are the values of the scalar map s(z) at outliers.
-        reads: the order parameters that it depends on.
-        scalar_map(p, z, r): s(z) at bulk responses r.
-        inverse(p, s): z(s), where it is rational.
-        relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s, if there is
-        one.
+        reads: the order parameters on which it depends. scalar_map(p, z, r): s(z) at bulk responses r. inverse(p, s):
+        z(s), if it is rational. relation(p, s): coefficients in z, highest power first, of the polynomial relation
+        between z and s, if there is one.
     """
 
     pencil: Callable[[Point, Order], Operator]
@@ -160,8 +158,8 @@ class Side:
     """The spikes on one side ("right", "left").
 
     spikes(p, order) returns, as operators, the right-hand side of A(z) q = b for sources along the spikes, the rows of
-    q that are overlaps with them, and their Gram matrix. sited: sites there differ, so that it is spikes(p, z, r,
-    order, laws); `Probe.driven` calls either.
+    q that are overlaps with them, and their Gram matrix. sited: whether sites there differ, in which case it is
+    spikes(p, z, r, order, laws); `Probe.driven` calls either.
     """
 
     name: str
@@ -174,16 +172,14 @@ class Direction:
     """A declared direction on one side of a probed matrix, by name.
 
     Attributes:
-        labels: the parameter that is its number of labels.
-        source(p, order): the right-hand side of A(z) q = b for a source along it, the rows of its overlaps among those
-        of q and of `later`, and the diagonal matrix of its mean squares.
+        labels: the parameter that counts its labels. source(p, order): the right-hand side of A(z) q = b for a source
+        along it, the rows of its overlaps among those of q and of `later`, and the diagonal matrix of its mean squares.
         later(p, z, r, order): equations of overlaps that are not unknowns of A(z), one column per unknown of A(z) and
-        of theirs; None without any.
-        earlier(p, z, r, order): equations of responses that only the source drives, their right-hand side, and what
-        they add to that of A(z); None without any.
-        time(p): time at which the direction is taken; None for all times before the last update, or for a constant.
-        sited: sites there differ, so that it is source(p, z, r, order, laws); later and earlier then take laws last
-            too.
+        of theirs; None without any. earlier(p, z, r, order): equations of responses that only the source drives, their
+        right-hand side, and their contribution to that of A(z); None without any. time(p): time at which the direction
+        is taken; None for all times before the last update, or for a constant.
+        sited: whether sites there differ, in which case it is source(p, z, r, order, laws); later and earlier then take
+            laws last too.
     """
 
     name: str
@@ -200,9 +196,9 @@ class Direction:
 
 @dataclass(frozen=True)
 class Stopping:
-    """How a probed matrix is evaluated along training: names in a point of the number of steps, of the time at which
-    the matrix is taken, and of the length of the run. For functions of the matrix the number of steps counts the times
-    of order parameters, one more where `ahead`."""
+    """How a probed matrix is evaluated during training: names in a point of the number of steps, of the time of the
+    matrix, and of the length of the run. For functions of the matrix the number of steps counts the times of order
+    parameters, one more if `ahead`."""
 
     steps: str
     stop: str
@@ -223,19 +219,18 @@ class Stopping:
 class Probe:
     """A(z) of one probed matrix.
 
-    a_matrix(p, z, r, order) returns A(z) at bulk responses r, as an operator; where sites do not differ, also at many
+    a_matrix(p, z, r, order) returns A(z) at bulk responses r, as an operator; if sites are equivalent, also at many
     points, with one entry per point in z and in each response.
 
     Attributes:
-        reduced: whether the cycles have all zeros of det A(z).
+        reduced: whether the cycles contain all zeros of det A(z).
         steady: whether the number of steps enters through shapes alone, so that outliers at earlier times are those of
             earlier spikes.
         directions: declared directions.
         sites(p, nodes): laws of diagonal entries, densities at this many nodes; functions of the responses take them
-        last. `at` and `mapped` supply them.
-        measured, measure(p, order): parameters of the bulk and of A(z) that the training level determines, and their
-        values; `completed` inserts them into a point.
-        stopping: set where the matrix can be taken at any time.
+        last. `at` and `mapped` supply them. measured, measure(p, order): parameters of the bulk and of A(z) computed by
+        the training level, and their values; `completed` inserts them into a point.
+        stopping: set if the matrix can be taken at any time.
         alike: labels of all unknowns whose permutations are a symmetry, so that A(z) is a direct sum over irreducible
             representations.
     """
@@ -255,7 +250,7 @@ class Probe:
     alike: AlikeLabels | None = None
 
     def completed(self, p: Point, order: Order) -> Point:
-        """Return the point with the numbers that the training level determines, after its last step."""
+        """Return the point with the values computed by the training level after its last step."""
         return self.measured_at(self.begun(p), order)
 
     def begun(self, p: Point) -> Point:
@@ -339,7 +334,7 @@ class SampledSites:
         object.__setattr__(self, "key", OrderKey(*self.key))  # generated code writes a tuple
 
     def at(self, p: Point, order: Order) -> Point:
-        """Return the point with the sampled law; unchanged where there is none and the bulk needs none."""
+        """Return the point with the sampled law; unchanged if there is none or the bulk needs none."""
         if self.known and self.key not in order:
             return p
         return replaced(p, **{self.law: Table(np.asarray(order[self.key], float))})
@@ -402,10 +397,9 @@ class BulkLaw:
 
     Attributes:
         responses: names of the unknowns, in the order of the array r.
-        resolvent: index of the resolvent among them.
-        polynomials(p): for each equation its monomials, products of "z", responses and averages ("1" for the constant),
-        with coefficients.
-        averages(p, laws): the averages over sites "average0", "average1", ..., where sites differ.
+        resolvent: index of the resolvent among them. polynomials(p): for each equation its monomials, products of "z",
+        responses and averages ("1" for the constant), with coefficients. averages(p, laws): the averages over sites
+        "average0", "average1", ..., if sites differ.
         curve: table c with sum_ij c[i][j] G^i z^j = 0, the algebraic curve of the Stieltjes transform; None without
             elimination.
         edge_polynomials: polynomials in z, highest power first, whose real roots contain the edges; None without
@@ -415,10 +409,10 @@ class BulkLaw:
         sites(p, nodes): laws of diagonal entries, which the equations take after the responses.
         densities: the laws that are densities, by kind ("trait" or "field") and as text.
         spreads: laws of training fields on diagonals.
-        images: by the name of a matrix A the index of tr R A among the responses.
-        sources(p, z, r): for each image the derivative of the equations by epsilon in M + epsilon A.
-        vanishing: indices of responses that are zero at epsilon = 0.
-        slopes(p, z, r): derivatives of the equations by these.
+        images: by the name of a matrix A the index of tr R A among the responses. sources(p, z, r): for each image the
+        derivative of the equations with respect to epsilon in M + epsilon A.
+        vanishing: indices of responses that are zero at epsilon = 0. slopes(p, z, r): derivatives of the equations with
+        respect to these.
     """
 
     responses: tuple[str, ...]
@@ -471,7 +465,7 @@ class BulkLaw:
         )
 
     def updated(self, p: Point) -> tuple[tuple[Array, ...], ...]:
-        """Return the arguments that functions of the bulk take last."""
+        """Return the last arguments of functions of the bulk."""
         return () if self.coefficients is None else (self.coefficients(p),)
 
 
@@ -481,7 +475,7 @@ def _plain(number: Array) -> Array:
 
 
 def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
-    """Return the laws of sites as the last argument; empty where sites do not differ."""
+    """Return the laws of sites as the last argument; empty if sites are equivalent."""
     return () if sites is None else (sites(p, nodes),)
 
 

@@ -1,4 +1,4 @@
-"""Names of order parameters and moments: a kind, and the vectors, numbers or sectors that it is of."""
+"""Names of order parameters and moments: a kind, and the vectors, numbers or sectors to which it refers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ V = TypeVar("V")
 class OrderKey(tuple[Any, ...]):
     """The name of an order parameter, printed as C[a,b].
 
-    It is equal to the tuple (kind, *of), which generated code writes, and is hashed and sorted as that.
+    It equals the tuple (kind, *of) that generated code writes, and has the same hash and order.
 
     >>> key = OrderKey("C", "a", "b")
     >>> key.kind, key.of, str(key), key == ("C", "a", "b")
@@ -44,7 +44,7 @@ class OrderKey(tuple[Any, ...]):
 
     @property
     def of(self) -> tuple[Any, ...]:
-        """What it is of: names of vectors, the number of a mean, or a sector."""
+        """The object of the key: names of vectors, the number of a mean, or a sector."""
         return tuple(self[1:])
 
     def __str__(self) -> str:
@@ -54,10 +54,10 @@ class OrderKey(tuple[Any, ...]):
 
 
 def keyed(table: Mapping[Any, V]) -> dict[OrderKey, V]:
-    """A table that generated code has written, by keys."""
+    """Return a table of generated code with keys."""
     return {OrderKey(*key): value for key, value in table.items()}
 
 
 def keys_of(names: Iterable[tuple[Any, ...]]) -> tuple[OrderKey, ...]:
-    """Names that generated code has written, as keys."""
+    """Return names from generated code as keys."""
     return tuple(OrderKey(*name) for name in names)

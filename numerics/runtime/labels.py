@@ -2,7 +2,7 @@
 
 A vector over C equivalent labels splits into the sum over labels, divided by sqrt(C), and C - 1 differences.
 Permutations mix the differences among themselves (Schur's lemma), so that one difference represents all, and a vector
-has two rows instead of C. Where signs may also change label by label, sum and differences are equivalent, and one row
+has two rows instead of C. If signs may also change label by label, sum and differences are equivalent, and one row
 suffices. A matrix a delta_cd + b is diagonal in this basis, with eigenvalues a + C b (once) and a (C - 1 times).
 """
 
@@ -65,7 +65,7 @@ class LabelComponents:
 
 
 def components_at(training: Training, p: Point) -> LabelComponents | None:
-    """Return the components of the labels of a training level; None where there are no fewer than labels."""
+    """Return the components of the labels of a training level; None if there are no fewer than labels."""
     alike = training.alike
     if alike is None or size_of(p, alike.axes) <= alike.components:
         return None

@@ -109,7 +109,7 @@ class LimitOf(LinearSitesOf):
         variances: variances of the sources.
         means: each a sum of products.
         observing(p, m): the observables from the means, rows with one entry per label.
-        forgotten: an initial condition that the limit does not depend on.
+        forgotten: an initial condition on which the limit does not depend.
     """
 
     drives: tuple[LinearTerm, ...]

@@ -1,6 +1,6 @@
-"""Averages that order parameters are made of where sites are sampled, and order parameters from them.
+"""Averages over sampled sites, and the order parameters computed from them.
 
-Averages of several passes are averaged before responses are made of them, which are not linear in them.
+Averages of several passes are averaged before responses are computed, because responses are nonlinear in them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def reach_at(one: SitesOf, p: Point) -> Array:
 
 
 def first_times(sizes: Sizes, past: Array, name: str) -> Array:
-    """What stands before the last update."""
+    """Return the entries before the last update."""
     if not sizes.vectors[name].timed:
         return past
     return past[: sizes.training.before(sizes.p) * sizes.labels[name]]
 
 
 def noise_rows(sizes: Sizes, channel: Channel, state: Mapping[str, Array]) -> Array:
-    """The noises of a random matrix in terms of its normals."""
+    """Return the noises of a random matrix in terms of its normals."""
     found = []
     for name in channel.products:
         product = sizes.products[name]
@@ -50,7 +50,7 @@ def table_key(sector: str, left: tuple[str, str], right: tuple[str, str]) -> str
 
 
 class Asked:
-    """Which averages order parameters are made of, found by asking for them."""
+    """Records which averages order parameters need, by attribute access."""
 
     def __init__(self, training: Training, p: Point):
         self.training, self.p = training, p
@@ -79,7 +79,7 @@ class Asked:
         self._tables.setdefault((sector, left, right))
 
     def ignored(self, *_: Any) -> None:
-        """What is not made of such averages."""
+        """Return a placeholder for quantities that do not depend on such averages."""
 
     series = series_before = law_of_sites = ignored
 
@@ -164,12 +164,12 @@ class OrderFromMoments(Sizes):
 
 
 def _mean(name: str) -> OrderKey:
-    """The key of a recorded mean such as "M 0"."""
+    """Return the key of a recorded mean such as "M 0"."""
     return OrderKey(name[0], int(name[1:]))
 
 
 def moments_of(training: Training, p: Point, state: Mapping[str, Array]) -> dict[OrderKey, Array]:
-    """What order parameters are made of, from what is kept of a pass."""
+    """Return the averages for order parameters from the stored results of a pass."""
     sizes, asked = Sizes(training, p, None), Asked(training, p)
 
     def rows(name: str) -> Array:

@@ -1,7 +1,7 @@
 """Linear operators: A(z), the matrices of its cycles, and moments of passes, as sums, products and blocks.
 
 An operator is applied to the columns of an array, or converted to an array of NumPy or JAX. A coefficient is a number;
-where A(z) is evaluated at many points at once it has one entry per point.
+if A(z) is evaluated at many points at once it has one entry per point.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def diagonal(weights: Array, size: int, labels: int) -> Operator:
 
 
 def block(rows: Sequence[Sequence[Any]], heights: Sequence[int], widths: Sequence[int] | None = None) -> BlockOperator:
-    """Return a block operator, 0 for zero blocks, by the sizes of its rows and columns; one list of sizes where both
-    agree."""
+    """Return a block operator, with 0 for zero blocks, from the sizes of its rows and columns; one list of sizes
+    suffices if both agree."""
     across = tuple(heights if widths is None else widths)
     blocks = tuple(
         tuple(

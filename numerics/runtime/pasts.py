@@ -1,7 +1,7 @@
 """The past of a field: its rows at all times, one piece per stage of the forward pass.
 
-Rows get longer from stage to stage, because each noise has more times. Rows of earlier stages keep their length, so
-that the past is a block lower-triangular matrix whose zeros are neither stored nor multiplied.
+Rows get longer from stage to stage, because each noise has more times. Rows of earlier stages keep their length, so the
+past is a block lower-triangular matrix whose zeros are neither stored nor multiplied.
 """
 
 from __future__ import annotations

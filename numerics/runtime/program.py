@@ -1,7 +1,8 @@
-"""What a generated training level consists of: its vectors, random matrices and records, and one function per phase.
+"""The components of a generated training level: its vectors, random matrices and records, and one function per phase.
 
-`start(p, x)` computes what has no time, `step(p, x, t)` all fields of one time, `order(p, x)` the order parameters that
-probed matrices need. `p` is a Point; `x` is the closure, which represents vectors over sites and averages over them.
+`start(p, x)` computes what does not depend on time, `step(p, x, t)` all fields of one time, `order(p, x)` the order
+parameters that probed matrices need. `p` is a Point; `x` is the closure, which represents vectors over sites and
+averages over them.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
 
 Array = Any
 Axes = tuple[str, ...]
-"""Sizes of axes of labels: names of parameters, or numbers."""
+"""Sizes of label axes: names of parameters, or numbers."""
 Wanted = tuple[OrderKey, ...]
-"""Two-time functions that are asked for: C[a,b] and R[a,b]."""
+"""Requested two-time functions: C[a,b] and R[a,b]."""
 
 
 def size_of(p: Point, axes: Axes) -> int:
-    """How many labels there are along some axes."""
+    """Return the number of labels along some axes."""
     return math.prod(sizes_of(p, axes))
 
 
 def sizes_of(p: Point, axes: Axes) -> tuple[int, ...]:
-    """The sizes of some axes."""
+    """Return the sizes of some axes."""
     return tuple(int(axis) if axis.isdigit() else int(getattr(p, axis)) for axis in axes)
 
 
@@ -43,10 +44,10 @@ class Vector:
     deviation scale(p), one if that is None, "constant" is one at all sites, and "law" is a nonlinear law. past: its
     values at all earlier times are needed. idle: no result depends on it.
 
-    lags: how many earlier values are needed at single times, whether or not the past is.
+    lags: the number of earlier values needed at single times, in addition to any past.
 
-    Where sites are sampled, spans: those in which it has coordinates; home: the one that holds its past. multiple_of:
-    the field that it is a multiple of at each time. group: vectors of one group share their sites.
+    In sampled passes, spans: those in which it has coordinates; home: the span that stores its past. multiple_of: the
+    field of which it is a multiple at each time. group: vectors of one group share their sites.
     """
 
     name: str
@@ -66,8 +67,8 @@ class Vector:
 
 @dataclass(frozen=True)
 class Memory:
-    """R[a, noise] that acts on a field. fresh: at equal times only, because the matrix is drawn anew. lag: how many
-    steps after the noise a first responds."""
+    """R[a, noise] that acts on a field. fresh: at equal times only, because the matrix is drawn anew. lag: the delay
+    with which a first responds to the noise."""
 
     a: str
     noise: str
@@ -88,7 +89,7 @@ class Covariance:
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """A random matrix times a field, by the name of the product. matrix: the name of the matrix, "T" behind it where it
+    """A random matrix times a field, by the name of the product. matrix: the name of the matrix, followed by "T" if it
     is transposed."""
 
     name: str
@@ -97,12 +98,12 @@ class MatrixProduct:
     memories: tuple[Memory, ...] = ()
     covariances: tuple[Covariance, ...] = ()
     strength: Callable[[Point], Array] | None = None
-    """The standard deviation of its noise for an argument of norm one, where sites are sampled."""
+    """In sampled passes, the standard deviation of its noise for an argument of norm one."""
 
 
 @dataclass(frozen=True)
 class SpanOf:
-    """Vectors whose directions over the sites are remembered together. fresh: it starts anew at every time."""
+    """Vectors that share an orthonormal basis over the sites. fresh: it restarts at every time."""
 
     name: str
     vectors: tuple[str, ...]
@@ -111,8 +112,8 @@ class SpanOf:
 
 @dataclass(frozen=True)
 class Channel:
-    """A random matrix, or its transpose, whose noises are sampled: what it is applied to, in which span that is, and
-    the products. fresh: it is drawn anew at every time."""
+    """A random matrix, or its transpose, whose noises are sampled: its arguments, their span, and the products. fresh:
+    it is drawn anew at every time."""
 
     name: str
     span: str
@@ -123,10 +124,9 @@ class Channel:
 
 @dataclass(frozen=True)
 class SitesOf:
-    """Diagonal entries at the sites of a sector. values: the vectors and traits that entries are made of, and
-    the times of those that have one; entries(*values). reach: the parameter that says between which numbers the entries
-    lie; None where traits say it. known: whether it is a function of traits with a list of values. laws(p): the laws of
-    these traits."""
+    """Diagonal entries at the sites of a sector. values: the vectors and traits on which entries depend, and the times
+    of timed ones; entries(*values). reach: the parameter with the bounds of the entries; None if traits determine them.
+    known: whether it is a function of traits with a list of values. laws(p): the laws of these traits."""
 
     sector: str
     values: tuple[str, ...]
@@ -140,7 +140,7 @@ class SitesOf:
 
 @dataclass(frozen=True)
 class TraitLaw:
-    """The law of a trait of the sites of a sector. law(p, nodes): a density is taken at so many nodes."""
+    """The law of a trait of the sites of a sector. law(p, nodes): a density is discretised at this number of nodes."""
 
     name: str
     sector: str
@@ -152,7 +152,7 @@ class TraitLaw:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A number that is recorded at every time, or once."""
+    """A number recorded at every time, or once."""
 
     key: str
     axes: Axes = ()
@@ -161,9 +161,9 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Integrand:
-    """A nonlinear law of Gaussian arguments: its functions, and the vectors that it takes. numbers: how many it takes
-    behind them. traits: those of its sites that it takes last. holds: the first time at which it is the law, and the
-    one after the last, None if there is none."""
+    """A nonlinear law of Gaussian arguments: its functions, and its arguments. numbers: how many numbers follow them.
+    traits: the traits of its sites, as last arguments. holds: the half-open range of times in which the law applies;
+    its end is None if it is unbounded."""
 
     law: GaussianFunction
     arguments: tuple[str, ...]
@@ -183,8 +183,8 @@ class Meeting:
 
 @dataclass(frozen=True)
 class AlikeLabels:
-    """Labels along some axes whose permutations leave the training level as it is. components: how many irreducible
-    representations the labels of a vector fall into, one where signs may be changed label by label as well, else
+    """Labels along some axes whose permutations leave the training level invariant. components: the number of
+    irreducible representations in the labels of a vector, one if signs may also be changed label by label, otherwise
     two."""
 
     axes: Axes
@@ -192,7 +192,7 @@ class AlikeLabels:
 
 
 class _Nothing:
-    """A closure that has no numbers, to be asked which order parameters there are."""
+    """A closure without numbers, which reports the order parameters that it is asked for."""
 
     def __getattr__(self, name: str) -> Callable[..., float]:
         return lambda *_: 0.0
@@ -200,11 +200,12 @@ class _Nothing:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The training level. closure: "exact", "quadrature" or "sampled". times(p): how many times fields have;
-    before(p): how many of these order parameters have. observables and means: what `step` records.
+    """The training level. closure: "exact", "quadrature" or "sampled". times(p): the number of times of fields;
+    before(p): the number of times of order parameters. observables and means: the numbers that `step` records.
 
-    laws(p), meetings: nonlinear laws by their names, and which of them meet. carried: for each field the laws that are
-    in it. refused: two-time functions that there are not, and why; ("R", "", b) is the response of any field to b.
+    laws(p), meetings: nonlinear laws by name, and the pairs of them whose correlations are needed. carried: for each
+    field the laws that it contains. refused: unavailable two-time functions, with reasons; ("R", "", b) is the response
+    of any field to b.
     """
 
     closure: str
@@ -221,7 +222,7 @@ class Training:
     means: tuple[Recorded, ...] = ()
     kept: tuple[str, ...] = ()
     overlaps: tuple[tuple[str, str], ...] = ()
-    """Vectors a and b for which C[a, b] of the time before with all times is needed at every time."""
+    """Vectors a and b for which C[a, b] between the previous time and all times is needed at every time."""
     laws: Callable[[Point], Mapping[str, Integrand]] | None = None
     meetings: tuple[Meeting, ...] = ()
     carried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -230,27 +231,27 @@ class Training:
     groups: tuple[tuple[str, ...], ...] = ()
     """By group of vectors that share their sites, the channels and drawn vectors among them."""
     lags: tuple[tuple[str, str, int], ...] = ()
-    """How many steps after a noise a vector first responds to it."""
+    """The delay with which a vector first responds to a noise."""
     links: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By vector those that enter its equation on the same site, and after how many steps."""
+    """By vector those in its equation on the same site, with their delays."""
     sites: tuple[SitesOf, ...] = ()
     paired: bool = False
-    """Whether sites are drawn in pairs that differ by a sign."""
+    """Whether sites are drawn in pairs of opposite sign."""
     responses: str = "stein"
     """How responses are estimated: "stein" or "pathwise"."""
     refused: Mapping[tuple[Any, ...], str] = field(default_factory=dict)
-    """Two-time functions that there are not, and why."""
+    """Unavailable two-time functions, with reasons."""
     alike: AlikeLabels | None = None
-    """Labels whose permutations leave everything as it is, where there are any."""
+    """Labels whose permutations leave the training level invariant, if any."""
     jumps: bool = False
-    """Whether some law jumps, so that its derivative does not tell how it changes."""
+    """Whether some law jumps, so that its derivative misses the jumps."""
 
     def order_parameters(self, p: Point, x: Any) -> dict[OrderKey, Array]:
         """The order parameters that probed matrices need, in a closure."""
         return keyed(self.order(p, x))
 
     def refusal(self, name: OrderKey) -> str:
-        """Why a two-time function is not given; empty if it is."""
+        """Return why a two-time function is unavailable; empty if it is available."""
         if self.jumps and name.kind == "R":
             return (
                 "a law jumps, and its derivative does not tell how it changes: responses to a source are not followed"
@@ -260,7 +261,7 @@ class Training:
 
     @property
     def densities(self) -> bool:
-        """Whether traits have densities, which are taken at a number of nodes."""
+        """Whether traits have densities, which are discretised at a number of nodes."""
         return any(not trait.discrete for trait in self.traits)
 
     def strides(self, p: Point) -> dict[OrderKey, tuple[int, ...]]:
@@ -273,7 +274,7 @@ class Training:
         return self._by_axis(p, lengths, 1)
 
     def _by_axis(self, p: Point, of_vector: Mapping[str, int], alone: int) -> dict[OrderKey, tuple[int, ...]]:
-        """Return a number per axis of each order parameter: that of its vector, `alone` where there is none."""
+        """Return a number per axis of each order parameter: that of its vector, or `alone` if there is none."""
         found: dict[OrderKey, tuple[int, ...]] = {}
         for key in self.order_parameters(p, _Nothing()):
             if key.kind in ("C", "R"):
@@ -285,7 +286,8 @@ class Training:
         return found
 
     def delays(self, name: str) -> tuple[tuple[str, int], ...]:
-        """The vectors that respond to a source in the equation of one, and after how many steps they first do."""
+        """Return the vectors that respond to a source in the equation of one, with the delays of their first
+        responses."""
         onward: dict[str, list[tuple[str, int]]] = {}
         for target, sources in self.links.items():
             for source, lag in sources.items():

@@ -2,7 +2,7 @@
 
 A law is the sum of its projection on the Gaussian variables of its site (Stein's lemma) and an uncorrelated remainder.
 The remainders of all laws of a sector form a channel of their own, whose covariances the closure computes. The exact
-forward pass then proceeds as if all laws were linear. Where sites have traits, this is done in each group.
+forward pass then proceeds as if all laws were linear. If sites have traits, this is done in each group.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class QuadratureClosure(ExactClosure):
             self._watch(name, values)
 
     def _crossed(self, value: Rows, name: str, together: bool) -> Array:
-        """Return means of products of a value with another vector, now or at all times; per group where sites have
+        """Return means of products of a value with another vector, now or at all times; per group if sites have
         traits."""
         place = self.site_of(name)
         if not place.traits:

@@ -1,11 +1,11 @@
 """The exact closure: a vector is a set of rows of coefficients over the Gaussian variables of a site.
 
-Where laws are linear, a field at one time is a row of coefficients over the noises of random matrices and over what is
-drawn, one row per label. Rows of a field at all times stand below each other, time by time: that is its past. Noises of
-one random matrix have a covariance of their own; what is drawn is independent and of variance one.
+If laws are linear, a field at one time is a row of coefficients over the noises of random matrices and drawn variables,
+one row per label. The rows of a field at all times, stacked in order of time, are its past. Noises of one random matrix
+have their own covariance; drawn variables are independent with variance one.
 
-Sites with equal traits are a group. All groups have the same variables and rows of their own, which stand beside each
-other in one long row; a mean over sites is a mean over the groups by their weights.
+Sites with equal traits form a group. All groups have the same variables and separate rows, which are concatenated; a
+mean over sites is the weighted mean over groups.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from .two_time import GaussianRows as Followed, kicked, two_time
 
 Array = Any
 NODES = 128
-"""How many nodes are taken where their number is not given."""
+"""Default number of nodes."""
 
 
 class Rows:
-    """A vector over the sites of one sector. Products with the past of a field are put off until the rows are needed,
-    so that two of them with one past are one. name, lag: which field it is, how many steps ago; None if it is none."""
+    """A vector over the sites of one sector. Products with the past of a field are deferred until the rows are needed,
+    so that two of them with the same past are merged. name, lag: the field and its delay; None if it is not a field."""
 
     __array_ufunc__ = None  # NumPy's numbers leave products to this class
 
@@ -101,7 +101,7 @@ class Rows:
     __rmul__ = __mul__
 
     def scaled(self, factor: Any) -> Rows:
-        """The vector times a number, of labels or of groups of sites too."""
+        """Return the vector times a number, which may depend on labels or groups of sites."""
         if not isinstance(factor, (int, float)):
             factor = self.closure.of_one_label(jnp.asarray(factor))
             if factor.ndim == 2 and factor.shape[1] != 1 and self.kernels:  # differs from group to group
@@ -111,7 +111,7 @@ class Rows:
 
 
 class Quadratic:
-    """A sum of products of two vectors, each with a number, which is to be averaged."""
+    """A sum of products of two vectors with coefficients, to be averaged."""
 
     __array_ufunc__ = None
 
@@ -133,7 +133,7 @@ class Quadratic:
 
 
 def channel_of_laws(sector: str) -> str:
-    """The name of the covariance of nonlinear laws among those of random matrices, whose names have no spaces."""
+    """The name of the covariance of nonlinear laws among those of random matrices, whose names contain no spaces."""
     return f"laws of {sector}"
 
 
@@ -142,13 +142,13 @@ def _is_zero(value: Any) -> bool:
 
 
 class ExactClosure(Closure):
-    """The closure at one point, with room for so many times.
+    """The closure at one point, with space for a number of times.
 
-    wanted: two-time functions that are asked for; fields that they respond to have impulses in their equations.
-    nodes: at how many values a density is taken.
+    wanted: requested two-time functions; fields to which they respond have impulses in their equations.
+    nodes: number of nodes of a density.
 
-    Where it follows the closure of an earlier stage, first is the first time of its own, and frozen has the pasts of
-    the times before.
+    If it continues the closure of an earlier stage, first is its first time, and frozen contains the pasts of the
+    preceding times.
     """
 
     def __init__(self, training: Training, p: Point, times: int, wanted: Wanted = (), nodes: int = 1):
@@ -200,7 +200,7 @@ class ExactClosure(Closure):
         return tuple(self.state[f"covariance {m}"] for m, (home, _) in self.channels.items() if home == sector)
 
     def carried(self) -> dict[str, Extents]:
-        """The axes of all that is carried through time, each as the lengths of its parts."""
+        """The axes of the loop state, each as the lengths of its parts."""
         found: dict[str, Extents] = {}
         for vector in self.training.vectors:
             if vector.role not in ("field", "product"):
@@ -222,14 +222,14 @@ class ExactClosure(Closure):
         return {**found, **{f"kept {key}": ((self.times,),) for key in self.training.kept}, "finite": ()}
 
     def _lines_of(self, name: str) -> int:
-        """How many rows the past of a vector has."""
+        """Return the number of rows in the past of a vector."""
         return self.labels[name] * (self.times if self.vectors[name].timed else 1)
 
     def _is_kept(self, vector: Vector) -> bool:
         return vector.past or not vector.timed or vector.name in self.asked
 
     def _deferred(self, vector: Vector) -> tuple[str, ...]:
-        """The fields whose products with kernels are put off to the next time, where other kernels may join them."""
+        """The fields whose products with kernels are deferred to the next time, where other kernels may join them."""
         if vector.role != "product" or vector.lags != 1 or self._is_kept(vector):
             return ()
         return tuple(dict.fromkeys(memory.on for memory in self.products[vector.name].memories if not memory.fresh))
@@ -237,7 +237,7 @@ class ExactClosure(Closure):
     # -- stages
 
     def follow(self, before: ExactClosure, state: Mapping[str, Array]) -> dict[str, Array]:
-        """Take over what another closure carried through its times; its pasts are frozen where all sites are alike."""
+        """Take over the loop state of another closure; its pasts are frozen if all sites are equivalent."""
         extents, found = before.carried(), dict(state)
         self.first = before.times
         for vector in self.training.vectors:
@@ -249,13 +249,13 @@ class ExactClosure(Closure):
         return {name: grow(found[name], extents[name], axes) for name, axes in self.carried().items()}
 
     def _first(self, name: str) -> int:
-        """The first time that is carried of the past of a field."""
+        """Return the first stored time of the past of a field."""
         return self.first if name in self.frozen else 0
 
     # -- time
 
     def begin(self, t: Array, state: Mapping[str, Array]) -> None:
-        """Take up what is carried, at a time."""
+        """Load the loop state at a time."""
         self.t, self.state = t, dict(state)
         self.now: dict[str, Rows] = {}
         self.late: dict[str, Array] = {}
@@ -270,7 +270,7 @@ class ExactClosure(Closure):
         self.defect: Array = 0.0
 
     def end(self) -> dict[str, Array]:
-        """What is carried on."""
+        """Return the loop state."""
         finite = self.state["finite"]
         self.state["finite"] = jnp.where((finite == self.t) & jnp.isfinite(self.defect), self.t + 1.0, finite)
         for a, b in self.training.overlaps:
@@ -281,38 +281,38 @@ class ExactClosure(Closure):
     # -- vectors
 
     def past(self, name: str) -> TriangularPast:
-        """The rows of a field at all times that are known; of what is drawn, all."""
+        """Return the rows of a field at all known times; for drawn vectors at all times."""
         drawn = self.vectors[name].role in ("normal", "constant")
         rows = self._scaled(name, units(self.blocks[name])) if drawn else self.state[f"past {name}"]
         return TriangularPast((*self.frozen.get(name, ()), PastPiece(rows, self.site_of(name).parts)))
 
     def read(self, name: str, found: Array) -> Array:
-        """What was found from a past: it must be known before the past is changed in place."""
+        """Force results that depend on a past before the past is changed in place."""
         if name not in self.now:
             self.reads.setdefault(name, []).append(found)
         return found
 
     def drawn(self, name: str, lag: int = 0) -> Rows:
-        """What is drawn, so many steps ago."""
+        """Return a drawn vector, with a delay."""
         when = self.t - lag if self.vectors[name].timed else 0
         return Rows(self, self._scaled(name, unit(self.blocks[name], when)), name=name, lag=lag)
 
     def _scaled(self, name: str, rows: Array) -> Array:
-        """Rows of what is drawn times its standard deviation."""
+        """Return the rows of a drawn vector times its standard deviation."""
         scale = self.vectors[name].scale
         return rows if scale is None else scale(self.p) * rows
 
     def earlier(self, name: str, lag: int) -> Rows:
-        """A field so many steps ago; zero before the start."""
+        """Return a field with a delay; zero before the start."""
         kernels = {other: self.state[f"kernel {name} {other}"] for other in self._deferred(self.vectors[name])}
         return Rows(self, self.state[f"late {name} {lag}"], kernels, name, lag)
 
     def value(self, name: str) -> Rows:
-        """A field without time."""
+        """Return a field without time."""
         return Rows(self, self.past(name).whole(), name=name)
 
     def trait(self, name: str) -> Array:
-        """The values of a trait along a row."""
+        """Return the values of a trait along a row."""
         sector = next(trait.sector for trait in self.training.traits if trait.name == name)
         return self.sites[sector].along(self._place(sector, name))
 
@@ -320,7 +320,7 @@ class ExactClosure(Closure):
         return [trait.name for trait in self.training.traits if trait.sector == sector].index(name)
 
     def starting(self, first: tuple[Any, ...], later: Any) -> Rows:
-        """One of the first values at the first times, the later one at all others."""
+        """Return one of the starting values at the first times, the later value at all others."""
         values: list[Array] = [0.0 if _is_zero(one) else one.rows for one in (later, *first)]
         most = max((len(rows) for rows in values if jnp.ndim(rows)), default=1)
         found, *early = (self.spread(rows, most) for rows in values)
@@ -329,7 +329,7 @@ class ExactClosure(Closure):
         return Rows(self, found)
 
     def put(self, name: str, value: Any) -> Rows:
-        """The value of a field at the current time."""
+        """Set the value of a field at the current time."""
         vector, labels, place = self.vectors[name], self.labels[name], self.site_of(name)
         if vector.role == "product" and not self._is_kept(vector):  # kernels wait for those that join them
             found = Rows(self, value.dense, value.kernels, name)
@@ -350,7 +350,7 @@ class ExactClosure(Closure):
         return found
 
     def _pass_on(self, vector: Vector, found: Rows) -> None:
-        """Pass single values on to the times that need them."""
+        """Pass single values to the times that need them."""
         if not vector.lags:
             return
         name = vector.name
@@ -361,7 +361,7 @@ class ExactClosure(Closure):
             self.late[f"late {name} {k}"] = self.state[f"late {name} {k - 1}"]
 
     def _watch(self, name: str, numbers: Array) -> None:
-        """Take note of numbers of a vector that are not finite, unless no result depends on it."""
+        """Record non-finite entries of a vector, unless no result depends on it."""
         if not self.vectors[name].idle or name in self.asked:
             self.defect = self.defect + jnp.sum(0.0 * numbers)  # zero, unless something is infinite or not a number
 
@@ -377,23 +377,23 @@ class ExactClosure(Closure):
         return stored(self.state[key], self.labels[vector.name], place)
 
     def total(self, value: Any) -> Any:
-        """The sum over labels, of a vector or of numbers."""
+        """Return the sum over labels of a vector or of numbers."""
         if self.alike is not None and isinstance(value, Rows):
             return Rows(self, self.alike.total(value.rows))
         return Rows(self, total(value.rows)) if isinstance(value, Rows) else total(value)
 
     def mixed(self, table: Array, value: Any, transposed: int) -> Any:
-        """A table times the labels of a vector, or of numbers."""
+        """Return a table times the labels of a vector, or of numbers."""
         acting = table.T if transposed else table
         return Rows(self, acting @ value.rows) if isinstance(value, Rows) else acting @ value
 
     def met(self, right: Rows, left: Rows, value: Rows) -> Rows:
-        """C[right, left] at one time, times a vector over the labels of the left."""
+        """Return C[right, left] at one time, times a vector over the labels of the left."""
         return Rows(self, (self.dual(right, left) @ left.rows.T) @ value.rows)
 
     def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Rows | None = None) -> Rows:
-        """The sum over times s < t + reach of weight(s) * C[right, left](s) * the field at s; C is left out without a
-        pair."""
+        """Return the sum over times s < t + reach of weight(s) * C[right, left](s) * the field at s; C is omitted
+        without a pair."""
         labels, when, last = self.labels[name], jnp.arange(self.times), self.t + reach - 1
         values = weight(jnp.minimum(when, last)) if callable(weight) else weight
         weights = jnp.where(when <= last, values, 0.0)
@@ -404,7 +404,7 @@ class ExactClosure(Closure):
         return Rows(self, self.read(name, self.past(name).weigh(weights, labels)))
 
     def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Rows:
-        """A random matrix times a field: its noise, and what it remembers of other fields."""
+        """Return a random matrix times a field: its noise, and its memory of other fields."""
         vector, made = self.vectors[name], self.products[name]
         self.pending = name, covariances
         found = Rows(self, unit(self.blocks[name], self.t if vector.timed else 0))
@@ -419,13 +419,13 @@ class ExactClosure(Closure):
         return found
 
     def _value(self, name: str) -> Rows:
-        """A vector at the current time, or one without time."""
+        """Return a vector at the current time, or one without time."""
         if name in self.now:
             return self.now[name]
         return self.drawn(name) if self.vectors[name].role in ("normal", "constant") else self.value(name)
 
     def _put_covariances(self, name: str) -> None:
-        """Put the covariance of a new noise with all noises that are known in its two places."""
+        """Insert the covariance of a new noise with all known noises, in both orders."""
         vector, made, (named, numbers) = self.vectors[name], self.products[name], self.pending
         assert named == name
         key = f"covariance {made.matrix}"
@@ -449,9 +449,9 @@ class ExactClosure(Closure):
     # -- averages
 
     def dual(self, value: Rows, other: Rows | str) -> Array:
-        """Rows times the covariance of the variables of a site: their scalar product with other rows is a mean.
+        """Return rows times the covariance of the variables of a site: their scalar product with other rows is a mean.
 
-        It is computed again only if the other vector holds noises whose covariances were not known before.
+        It is recomputed only if the other vector contains noises whose covariances were unknown before.
         """
         key = (value.name or "", value.lag)
         needed = self.known_after.get(other if isinstance(other, str) else other.name or "", 0)
@@ -464,7 +464,7 @@ class ExactClosure(Closure):
         return dual(rows, self.sites[sector], *self.covariances_of(sector))
 
     def with_past(self, value: Rows, name: str) -> Array:
-        """Means of products of a value with a vector at all times, as far as they are known."""
+        """Return means of products of a value with a vector at all known times."""
         key = (value.name or "", value.lag, name, name in self.now)
         if key[1:] == (1, name, False) and (key[0], name) in self.training.overlaps:
             return self.state[f"overlaps {key[0]} {name}"]
@@ -473,7 +473,7 @@ class ExactClosure(Closure):
         return self.overlaps[key]
 
     def mean(self, value: Any, labelled: int) -> Array:
-        """The mean over sites, as a column over labels or as a number."""
+        """Return the mean over sites, as a column over labels or as a number."""
         found: Array = jnp.zeros((1, 1))
         for factor, a, b in value.terms:
             seen = self.dual(a, b)
@@ -485,7 +485,7 @@ class ExactClosure(Closure):
         return found if labelled else found.reshape(())
 
     def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
-        """The mean over sites of a function of traits."""
+        """Return the mean over sites of a function of traits."""
         place = self.sites[sector]
         return jnp.sum(place.weights * function(*(place.traits[self._place(sector, name)] for name in names)))
 
@@ -495,26 +495,26 @@ class ExactClosure(Closure):
         return bool(self.vectors[name].axes)
 
     def of_one_label(self, factor: Array) -> Array:
-        """A number that multiplies the components of a vector, where labels are alike: that of any label."""
+        """Return a number that multiplies the components of a vector, for equivalent labels: that of any label."""
         if self.alike is None or jnp.ndim(factor) != 2 or factor.shape[0] != self.alike.labels:
             return factor
         return factor[:1]
 
     def spread(self, rows: Array, lines: int) -> Array:
-        """Rows, or kernels, of a vector without labels as so many components; others as they are."""
+        """Return rows, or kernels, of a vector without labels as components; others are unchanged."""
         if self.alike is None or not jnp.ndim(rows) or len(rows) == lines:
             return rows
         return self.alike.spread(rows)
 
     def added(self, one: Array | None, other: Array | None) -> Array | None:
-        """The sum of rows or kernels, one of which may have no labels; None stands for zero."""
+        """Return the sum of rows or kernels, one of which may have no labels; None counts as zero."""
         if one is None or other is None:
             return other if one is None else one
         lines = max(len(one), len(other))
         return self.spread(one, lines) + self.spread(other, lines)
 
     def expanded(self, table: Array, a: str, b: str) -> Array:
-        """Times and components of two vectors as times and labels."""
+        """Convert times and components of two vectors to times and labels."""
         if self.alike is None:
             return table
         each = table.reshape(-1, self.labels[a], table.shape[1] // self.labels[b], self.labels[b])
@@ -534,7 +534,7 @@ class ExactClosure(Closure):
     # -- order parameters
 
     def _before(self, name: str, time: Array | None = None) -> Array:
-        """The rows of a field at the times of order parameters, or at one time."""
+        """Return the rows of a field at the times of order parameters, or at one time."""
         past, labels = self.past(name).whole(), self.labels[name]
         if not self.vectors[name].timed:
             return past
@@ -546,26 +546,26 @@ class ExactClosure(Closure):
         return self.labels[name] * (self.training.before(self.p) if self.vectors[name].timed else 1)
 
     def correlation(self, a: str, b: str, time: Array | None = None) -> Array:
-        """C[a, b]; with a time, one column of it."""
+        """Return C[a, b]; with a time, one column of it."""
         return self.expanded(self._dual(self._before(a), self.vectors[a].sector) @ self._before(b, time).T, a, b)
 
     def response(self, a: str, noise: str, time: Array | None = None) -> Array:
-        """R[a, noise]; with a time, one row of it."""
+        """Return R[a, noise]; with a time, one row of it."""
         found = part_before(self._before(a, time), self.blocks[noise], self._count(noise))
         return self.expanded(found, a, noise)
 
     def covariance(self, name: str) -> Array:
-        """The covariance of a noise."""
+        """Return the covariance of a noise."""
         matrix = self.products[name].matrix
         found = covariance_before(self.state[f"covariance {matrix}"], self.blocks[name], self._count(name))
         return self.expanded(found, name, name)
 
     def series(self, key: str) -> Array:
-        """A number that was recorded, at all times."""
+        """Return a recorded number at all times."""
         return self.state[f"series {key}"]
 
     def series_before(self, key: str) -> Array:
-        """The same at the times of order parameters."""
+        """Return the same at the times of order parameters."""
         return self.series(key)[: self.training.before(self.p)]
 
     def law_of_sites(self, sector: str, *entries: Array) -> Array:
@@ -573,7 +573,7 @@ class ExactClosure(Closure):
         return law_of_groups(self.sites[sector], *entries)
 
     def by_value(self, sector: str, _: str, left: str, kind: str, right: str) -> Array:
-        """Means of products, or responses, in each group of sites."""
+        """Return means of products, or responses, in each group of sites."""
         rows = self._before(left)
         if kind == "C":
             found = products_by_group(self._dual(rows, sector), self._before(right), self.sites[sector])
@@ -582,7 +582,7 @@ class ExactClosure(Closure):
         return jax.vmap(lambda table: self.expanded(table, left, right))(found)
 
     def two_time(self) -> dict[Any, Array]:
-        """The two-time functions that are wanted."""
+        """Return the requested two-time functions."""
         found = two_time(self.wanted, {name: self._followed(name) for name in self.asked})
         if self.alike is None:
             return found
@@ -600,7 +600,7 @@ class ExactClosure(Closure):
 
 
 def run(training: Training, p: Point, closure: Callable[[int], ExactClosure]) -> ExactClosure:
-    """The closure after the last time. Arrays are made longer in a few stages, so that early times cost less."""
+    """Return the closure after the last time. Arrays are lengthened in a few stages, so that early times cost less."""
     times = training.times(p)
     tables = () if training.tables is None else training.tables(p)
     numbers = sum(math.prod(shape_of(axes)) for axes in closure(times).carried().values())
@@ -634,9 +634,10 @@ class RowsPass:
         self.training, self.closure, self.strides = training, closure, training.strides
 
     def forward_pass(self, p: Point, nodes: int = NODES) -> tuple[Mapping[OrderKey, Array], dict[str, Array], Array]:
-        """Order parameters before the last update, observables at all times, and how many times are free of overflow.
+        """Return order parameters before the last update, observables at all times, and the number of times without
+        overflow.
 
-        nodes: of the quadratures, where there are any. Whole-number parameters fix shapes.
+        nodes: of the quadratures, if any. Integer parameters determine shapes.
         """
         training = self.training
         x = run(training, p, lambda times: self.closure(training, p, times, nodes=nodes))
@@ -644,8 +645,8 @@ class RowsPass:
         return training.order_parameters(p, x), observables, self._finite(x)
 
     def two_time(self, p: Point, wanted: Wanted, nodes: int = NODES) -> tuple[dict[Any, Array], Array]:
-        """The two-time functions that are wanted, each as times of a x labels of a x times of b x labels of b, and how
-        many times are free of overflow."""
+        """Return the requested two-time functions, each as times of a x labels of a x times of b x labels of b, and the
+        number of times without overflow."""
         x = run(self.training, p, lambda times: self.closure(self.training, p, times, wanted, nodes))
         return x.two_time(), self._finite(x)
 

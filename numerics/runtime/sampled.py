@@ -3,8 +3,8 @@
 The values of a field at one time are an array of sites x labels; a field without labels has one column. A basis (span)
 holds orthonormal directions over the sites. Coordinates of a field at one time are labels x directions, and those of
 all times are stacked along the rows. The noise of a random matrix has one standard normal per site and direction. The
-response of a field to it is the mean derivative by these normals, from correlations (Stein's lemma) or from pathwise
-tangents (sites x labels x slots, one slot per normal).
+response of a field to it is the mean derivative with respect to these normals, from correlations (Stein's lemma) or
+from pathwise tangents (sites x labels x slots, one slot per normal).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Basis(NamedTuple):
         factor: Cholesky factor L of the Gram matrix, fields = directions @ L^T; zero for unused directions.
         used: rank so far.
         lost: largest truncated fraction of the variance of a field.
-        full: whether a direction found no room.
-        slopes: tangents of the fields along every slot, where they are propagated.
+        full: whether a direction found no space.
+        slopes: tangents of the fields along every slot, if they are propagated.
     """
 
     fields: Array
@@ -63,7 +63,7 @@ def beyond(rank: int | None, entries: int, labels: int) -> int:
 
 
 def empty_span(sites: int, size: int, slots: int | None = None) -> Basis:
-    """Return a basis of rank zero with room for `size` directions."""
+    """Return a basis of rank zero with space for `size` directions."""
     slopes = None if slots is None else jnp.zeros((sites, size, slots))
     start = jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool)
     return Basis(jnp.zeros((sites, size)), jnp.zeros((size, size)), *start, slopes)
@@ -114,7 +114,7 @@ def extend(
 ) -> tuple[Array, Array, Basis]:
     """Orthogonalise values against a basis and extend it.
 
-    A direction below the relative variance cutoff `tolerance` is truncated, and so is one without room. With two
+    A direction below the relative variance cutoff `tolerance` is truncated, and so is one without space. With two
     cutoffs, directions below the second are truncated, and those above the first reserve a place. Passes with different
     second cutoffs thus share the normals of common directions.
 
@@ -150,8 +150,7 @@ def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | Non
         return left, there, there, overlaps(left, left), moved
 
     def factored(again: Array, state: Any) -> Any:
-        """Factor the Gram matrix of the remainder; where it is small, that of the explicitly orthogonalised
-        remainder."""
+        """Factor the Gram matrix of the remainder; if it is small, that of the explicitly orthogonalised remainder."""
         remainders = state[1][2]
         unsure = (remainders > 0.1 * placed * size) & (remainders < BY_SQUARES * size)
         joining = jax.lax.cond((again > 0) & jnp.any(unsure), projected, lambda: state[0])
@@ -300,7 +299,7 @@ def with_rest(covariance: Array, left: Array, right: Array, count: int) -> Array
 
 
 def answers(values: Array, normals: Array, span: Basis) -> Array:
-    """Return the mean derivatives of values by the normals of a random matrix, by Stein's lemma: labels x
+    """Return the mean derivatives of values with respect to the normals of a random matrix, by Stein's lemma: labels x
     directions."""
     live = jnp.arange(normals.shape[1]) < span.used
     return met(values, normals) * live
@@ -335,7 +334,7 @@ def noise_slopes(rows: Array, start: int, slots: int, sites: int) -> Array:
 
 
 def mean_slopes(slopes: Array, start: int, size: int) -> Array:
-    """Return the mean derivatives by the normals of a random matrix: labels x directions."""
+    """Return the mean derivatives with respect to the normals of a random matrix: labels x directions."""
     return slopes[:, :, start : start + size].mean(axis=0)
 
 
@@ -523,7 +522,7 @@ def responses(
 
 
 def _with_derivatives(response: Array, seen: Array, noise: Array, rows: Array, factored: Factored) -> Array:
-    """Return responses with their derivatives by correlations and covariance (implicit differentiation).
+    """Return responses with their derivatives with respect to correlations and covariance (implicit differentiation).
 
     From R noise = seen follows (dR) noise = d seen - R (d noise), with the same selection of noises and the same causal
     structure.

@@ -1,12 +1,12 @@
 """The sampled closure: a vector is its values at many sites, an array of sites x labels.
 
-The past of the sites is kept as coordinates in a few orthonormal directions over the sites, a span: the coordinates of
-a vector at one time are labels x directions, and those of all times stand below each other, time by time. The noise of
-a random matrix has one standard normal per site and direction. Responses are mean derivatives by those normals, from
-correlations with them (Stein's lemma) or along the path of each site.
+The past of the sites is stored as coordinates in a few orthonormal directions over the sites, a span: the coordinates
+of a vector at one time are labels x directions, and those of all times are stacked. The noise of a random matrix has
+one standard normal per site and direction. Responses are mean derivatives with respect to those normals, from
+correlations with them (Stein's lemma) or from pathwise derivatives.
 
-Slopes are derivatives along slots, sites x labels x slots: along the normals of random matrices where responses are
-found pathwise, along random impulses where two-time functions are asked for.
+Tangents are derivatives along slots, sites x labels x slots: with respect to the normals of random matrices for
+pathwise responses, and to random impulses for two-time functions.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ State = dict[str, Any]
 
 
 class Values:
-    """A vector over sites: values, and slopes where they are followed. Combinations of the directions of a span are put
-    off until values are needed, so that they are made once. name, lag: which vector it is, how many steps ago."""
+    """A vector over sites: values, and tangents if they are propagated. Combinations of the directions of a span are
+    deferred until values are needed, so that each is computed once. name, lag: the vector and its delay."""
 
     __array_ufunc__ = None  # NumPy's numbers leave products to this class
 
@@ -135,7 +135,7 @@ def _sum(one: Array | None, other: Array | None) -> Array | None:
 
 
 class SampledClosure(Closure, Sizes):
-    """The closure over some sites. tolerance: share of its variance below which a new direction is left out."""
+    """The closure over some sites. tolerance: relative variance below which a new direction is truncated."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class SampledClosure(Closure, Sizes):
         whole: int | None,
         wanted: Wanted = (),
     ):
-        """rank: most directions of a span at this stage; whole: the same at the last one."""
+        """rank: maximum rank of a span at this stage; whole: the same at the last one."""
         Sizes.__init__(self, training, p, rank, wanted)
         Closure.__init__(self, training, p, self.times)
         self.normals, self.tolerance = normals, tolerance
@@ -164,7 +164,7 @@ class SampledClosure(Closure, Sizes):
     # -- what is carried
 
     def empty(self) -> State:
-        """What is carried through time, before anything is known."""
+        """Return the initial loop state."""
         state: State = {"finite": jnp.zeros((), int)}
         for span in self.training.spans:
             slots = self.slots(self.vectors[span.vectors[0]].group) if self.pathwise else None
@@ -209,7 +209,7 @@ class SampledClosure(Closure, Sizes):
     # -- time
 
     def begin(self, t: Array, state: State) -> None:
-        """Take up what is carried, at a time."""
+        """Load the loop state at a time."""
         self.t, self.state = t, dict(state)
         self.now: dict[str, Values] = {}
         self.rows: dict[tuple[str, str], Array] = {}
@@ -222,13 +222,13 @@ class SampledClosure(Closure, Sizes):
         self.defect: Array = 0.0
 
     def start(self) -> None:
-        """What is known before the first time: traits, and what is drawn once."""
+        """Compute what does not depend on time: traits, and vectors drawn once."""
         for vector in self.training.vectors:
             if vector.role in ("normal", "constant") and not vector.timed:
                 self._remember(vector, fresh=False)
 
     def begin_step(self) -> None:
-        """What each time starts from: spans of matrices that are drawn anew are empty, and what is drawn is known."""
+        """Initialise a step: spans of redrawn matrices are emptied, and drawn vectors are stored."""
         for span in self.training.spans:
             if span.fresh:
                 self.state[f"span {span.name}"] = emptied(self.state[f"span {span.name}"])
@@ -239,7 +239,7 @@ class SampledClosure(Closure, Sizes):
                 self._remember(vector)
 
     def end_step(self) -> State:
-        """What is carried on."""
+        """Return the loop state."""
         for vector in self.training.vectors:
             for k in range(vector.lags, 0, -1):
                 self._carry_late(vector, k)
@@ -277,7 +277,7 @@ class SampledClosure(Closure, Sizes):
     # -- vectors
 
     def drawn(self, name: str, lag: int = 0) -> Values:
-        """What is drawn, so many steps ago."""
+        """Return a drawn vector, with a delay."""
         vector = self.vectors[name]
         if vector.role == "constant":
             values = ones(self.sites, self.t, lag) if lag else ones(self.sites)
@@ -288,7 +288,7 @@ class SampledClosure(Closure, Sizes):
         return Values(self, values, self._kick(vector, lag), name=name, lag=lag)
 
     def _kick(self, vector: Vector, lag: int = 0) -> Array | None:
-        """What an impulse in the equation of a vector adds to its slopes."""
+        """Return the contribution of an impulse in the equation of a vector to its tangents."""
         if not self.wanted or not self.sloped:
             return None
         when = (self.t, lag) if vector.timed else ()
@@ -296,28 +296,28 @@ class SampledClosure(Closure, Sizes):
         return found
 
     def earlier(self, name: str, lag: int) -> Values:
-        """A vector so many steps ago; zero before the start."""
+        """Return a vector with a delay; zero before the start."""
         slopes = self.state[f"slopes {name} {lag}"] if self.sloped else None
         return Values(self, self.state[f"late {name} {lag}"], slopes, name=name, lag=lag)
 
     def value(self, name: str) -> Values:
-        """A vector without time."""
+        """Return a vector without time."""
         return Values(self, self.state[f"value {name}"], self.state.get(f"slopes {name}"), name=name)
 
     def _value(self, name: str) -> Values:
-        """A vector at the current time, or one without time."""
+        """Return a vector at the current time, or one without time."""
         if name in self.now:
             return self.now[name]
         return self.drawn(name) if self.vectors[name].role in ("normal", "constant") else self.value(name)
 
     def trait(self, name: str) -> Array:
-        """The values of a trait at all sites."""
+        """Return the values of a trait at all sites."""
         trait = next(one for one in self.training.traits if one.name == name)
         assert trait.draw is not None
         return trait.draw(self.p, self.normals[f"traits_{trait.sector}"], self.traits[trait.sector].index(name))
 
     def starting(self, first: tuple[Any, ...], later: Any) -> Values:
-        """One of the first values at the first times, the later one at all others."""
+        """Return one of the starting values at the first times, the later value at all others."""
         found, slopes = self._dense(later)
         for k, one in enumerate(first):
             at_start = jnp.equal(self.t, k)
@@ -334,7 +334,7 @@ class SampledClosure(Closure, Sizes):
         return (value.values, value.slopes) if isinstance(value, Values) else (value, None)
 
     def put(self, name: str, value: Any) -> Values:
-        """The value of a field at the current time."""
+        """Set the value of a field at the current time."""
         vector = self.vectors[name]
         values, slopes = self._dense(value)
         values = jnp.broadcast_to(jnp.asarray(values, float), (self.sites, self.labels[name]))
@@ -347,7 +347,7 @@ class SampledClosure(Closure, Sizes):
         return self._known(vector, Values(self, values, slopes, name=name))
 
     def put_multiple(self, name: str, factor: Array, base: str) -> Values:
-        """The value of a field that is a multiple of another: it needs no directions of its own."""
+        """Set the value of a field that is a multiple of another and needs no directions of its own."""
         self.factors[name] = factor
         vector, found = self.vectors[name], self._value(base) * factor
         if self.sloped and self.wanted:
@@ -370,14 +370,14 @@ class SampledClosure(Closure, Sizes):
         return value
 
     def total(self, value: Any) -> Any:
-        """The sum over labels, of a vector or of numbers."""
+        """Return the sum over labels of a vector or of numbers."""
         if not isinstance(value, Values):
             return jnp.sum(value)
         slopes = None if value.slopes is None else total(value.slopes)
         return Values(self, total(value.values), slopes)
 
     def mixed(self, table: Array, value: Any, transposed: int) -> Any:
-        """A table times the labels of a vector, or of numbers."""
+        """Return a table times the labels of a vector, or of numbers."""
         acting = table if transposed else table.T
         if not isinstance(value, Values):
             return value @ acting
@@ -385,13 +385,13 @@ class SampledClosure(Closure, Sizes):
         return Values(self, value.values @ acting, slopes)
 
     def met(self, right: Values, left: Values, value: Values) -> Values:
-        """C[right, left] at one time, times a vector over the labels of the left."""
+        """Return C[right, left] at one time, times a vector over the labels of the left."""
         acting = overlaps(left.values, right.values)
         slopes = None if value.slopes is None else mixed_slopes(value.slopes, acting)
         return Values(self, value.values @ acting, slopes)
 
     def law(self, function: Callable[..., Array], *values: Values) -> Values:
-        """A function of values, site by site."""
+        """Return a function of values, site by site."""
         if not self.sloped or not values:
             return Values(self, jnp.asarray(function(*(value.values for value in values)), float))
         slots = max((one.slopes.shape[-1] for one in values if one.slopes is not None), default=None)
@@ -401,8 +401,8 @@ class SampledClosure(Closure, Sizes):
         return Values(self, *law_and_slopes(function, tuple(v.values for v in values), slopes))
 
     def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Values | None = None) -> Values:
-        """The sum over times s < t + reach of weight(s) * C[right, left](s) * the vector at s; C is left out without a
-        pair."""
+        """Return the sum over times s < t + reach of weight(s) * C[right, left](s) * the vector at s; C is omitted
+        without a pair."""
         labels, home = self.labels[name], self.vectors[name].home
         when, last = jnp.arange(self.times), self.t + reach - 1
         values = weight(jnp.minimum(when, last)) if callable(weight) else weight
@@ -420,7 +420,7 @@ class SampledClosure(Closure, Sizes):
         return Values(self, None, slopes, {home: rows})
 
     def _past(self, name: str) -> Array:
-        """The coordinates of a vector at all times, known up to the current one."""
+        """Return the coordinates of a vector at all times up to the current one."""
         vector = self.vectors[name]
         return self.state[f"past {name}"] if vector.timed else self._rows(name, vector.home)
 
@@ -428,12 +428,12 @@ class SampledClosure(Closure, Sizes):
         return self.rows[name, span] if (name, span) in self.rows else self.state[f"rows {name} {span}"]
 
     def _series(self, name: str) -> Array:
-        """The same in a sum over times, where a vector without time is the same at all of them."""
+        """Return the same in a sum over times, in which a vector without time is repeated."""
         past = self._past(name)
         return past if self.vectors[name].timed else repeated(past, self.times)
 
     def _coordinates(self, value: Values, other: str) -> Array:
-        """The coordinates of a value in the span that holds the past of another vector."""
+        """Return the coordinates of a value in the span that stores the past of another vector."""
         span = self.vectors[other].home
         if value.lag == 0 and value.name is not None:
             if (value.name, span) in self.rows or f"rows {value.name} {span}" in self.state:
@@ -443,9 +443,9 @@ class SampledClosure(Closure, Sizes):
     # -- random matrices
 
     def product(self, name: str, memories: tuple[Array, ...], coefficients: tuple[Array, ...]) -> Values:
-        """A random matrix times a vector: its noise, and what it remembers of the vectors that have responded to it.
+        """Return a random matrix times a vector: its noise, and its memory of the vectors that have responded to it.
 
-        memories: by matrix and by what responds to it, in units of the strength of the noise. coefficients: of each
+        memories: by matrix and by responding vector, in units of the strength of the noise. coefficients: of each
         memory.
         """
         made, channel = self.products[name], self.channel_of[name]
@@ -472,14 +472,14 @@ class SampledClosure(Closure, Sizes):
         return found
 
     def _answering(self, name: str) -> list[tuple[str, str]]:
-        """Which vectors have responded to which matrices in the memories of a product."""
+        """Return which vectors have responded to which matrices in the memories of a product."""
         memories = self.products[name].memories
         return list(dict.fromkeys((m.a, self.channel_of[m.noise].name) for m in memories))
 
     def _memory_slopes(self, memory: Memory) -> Array:
-        """The slopes of what a random matrix remembers of a vector: responses, from the impulses of the noise, times
-        the slopes of the vector at all times. Directions of the past would not do: they do not hold the impulse of a
-        vector that has nothing new."""
+        """Return the tangents of the memory of a vector: responses, from the impulses of the noise, times the tangents
+        of the vector at all times. Directions of the past do not suffice: they miss the impulse of a vector without new
+        directions."""
         a, on = self._value(memory.a), memory.on
         slopes = self._slopes_of(a, self.vectors[memory.a])
         timed = self.vectors[memory.a].timed and self.vectors[memory.noise].timed
@@ -496,7 +496,7 @@ class SampledClosure(Closure, Sizes):
         )
 
     def _all_slopes(self, name: str) -> Array:
-        """The slopes of a vector at all times so far: times x sites x labels x slots."""
+        """Return the tangents of a vector at all times so far: times x sites x labels x slots."""
         vector = self.vectors[name]
         if vector.role == "normal":
             times = self.times if vector.timed else 1
@@ -510,7 +510,8 @@ class SampledClosure(Closure, Sizes):
         return drawn_at(normals, self.t) if channel.fresh else normals
 
     def _noise(self, channel: Channel, argument: str, rows: Array) -> Array:
-        """What the random matrix makes of its argument: of its coordinates, and of what lies beyond its span."""
+        """Return the noise of a random matrix times its argument: from its coordinates, and from the part outside its
+        span."""
         rest = self.rests.get((argument, channel.span))
         outside: tuple[Array, ...] = ()
         if rest is not None:
@@ -518,7 +519,7 @@ class SampledClosure(Closure, Sizes):
         return noise(self._normals_now(channel), rows, *outside)
 
     def _answers(self, name: str, channel: Channel) -> Array:
-        """The mean derivatives of a vector by the normals of a random matrix."""
+        """Return the mean derivatives of a vector with respect to the normals of a random matrix."""
         key = name, channel.name
         if key not in self.answered:
             base = self.vectors[name].multiple_of
@@ -535,8 +536,8 @@ class SampledClosure(Closure, Sizes):
         return self.answered[key]
 
     def _remember(self, vector: Vector, fresh: bool | None = None) -> None:
-        """Coordinates of a new value in its spans, and its responses to the noises so far. fresh: only in spans that
-        start anew at every time, or only in the others."""
+        """Store coordinates of a new value in its spans, and its responses to the noises so far. fresh: only in spans
+        that restart at every time, or only in the others."""
         name = vector.name
         for span in vector.spans:
             if fresh is None or self.spans[span].fresh == fresh:
@@ -576,17 +577,17 @@ class SampledClosure(Closure, Sizes):
     # -- averages and numbers with labels, as rows
 
     def mean(self, value: Values, labelled: int) -> Array:
-        """The mean over sites, as a row over labels or as a number."""
+        """Return the mean over sites, as a row over labels or as a number."""
         values = value.values
         return jnp.mean(values, axis=0, keepdims=True) if labelled else jnp.mean(values)
 
     def average(self, function: Callable[..., Array], values: tuple[Values, ...], labelled: int) -> Array:
-        """The mean over sites of a function of values."""
+        """Return the mean over sites of a function of values."""
         found = function(*(value.values for value in values))
         return jnp.mean(found, axis=0, keepdims=True) if labelled else jnp.mean(found)
 
     def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
-        """The mean over sites of a function of traits."""
+        """Return the mean over sites of a function of traits."""
         return jnp.mean(function(*map(self.trait, names)))
 
     def oriented(self, numbers: Array) -> Array:
@@ -600,13 +601,13 @@ class SampledClosure(Closure, Sizes):
     # -- after the last time
 
     def report(self) -> BasisReport:
-        """On the directions of the pass."""
+        """Return the report on the bases of the pass."""
         spans = [(span, self.state[f"span {span.name}"]) for span in self.training.spans]
         kept, anew = (tuple(one for span, one in spans if span.fresh == fresh) for fresh in (False, True))
         return report_on(kept, anew)
 
     def two_time(self) -> dict[Any, Array]:
-        """The two-time functions that are wanted."""
+        """Return the requested two-time functions."""
         return kicks.sampled_two_time(self.wanted, {v.name: self._followed(v) for v in self.impulses})
 
     def _followed(self, vector: Vector) -> kicks.RecordedField:
@@ -622,7 +623,7 @@ class SampledClosure(Closure, Sizes):
         return kicks.RecordedField(values, self._all_slopes(name), self.normals[f"kick {name}"], delays)
 
     def what_is_kept(self) -> Carried:
-        """What moments are made of."""
+        """Return the quantities from which moments are computed."""
         names = [f"series {one.key}" for one in self.training.means]
         for a, b in self.asked.correlations:
             for name in (a, b):
@@ -680,7 +681,7 @@ class SampledClosure(Closure, Sizes):
         return expressed(self.state[f"span {vector.home}"], rows)
 
     def _at_sites(self, kind: str, name: str) -> Array:
-        """A vector at all sites and all times before the last update, or the noises of a random matrix."""
+        """Return a vector at all sites and all times before the last update, or the noises of a random matrix."""
         if kind == "C":
             vector = self.vectors[name]
             return expressed(self.state[f"span {vector.home}"], first_times(self, self._past(name), name))
@@ -688,7 +689,7 @@ class SampledClosure(Closure, Sizes):
 
 
 class SampledPass:
-    """The functions of a sampled forward pass. wanted: two-time functions, which take the place of observables."""
+    """The functions of a sampled forward pass. wanted: two-time functions, which replace observables."""
 
     def __init__(self, training: Training, wanted: Wanted = ()):
         self.training, self.wanted = training, wanted
@@ -699,30 +700,30 @@ class SampledPass:
         )
 
     def shapes(self, p: Point, rank: int | None = None) -> dict[str, tuple[int, ...]]:
-        """The shape of each kind of standard normals, for one site."""
+        """Return the shape of each kind of standard normals, for one site."""
         return Sizes(self.training, p, rank, self.wanted).shapes()
 
     def footprint(self, p: Point, rank: int | None = None) -> int:
-        """How many numbers are kept for one site of each kind."""
+        """Return the number of floats stored per site of each kind."""
         return Sizes(self.training, p, rank, self.wanted).footprint()
 
     def is_light(self, p: Point, rank: int | None, sites: int) -> bool:
-        """Whether compiling a pass over so many sites takes longer than running it for all replicas."""
+        """Return whether compiling a pass over this many sites takes longer than running it for all replicates."""
         return Sizes(self.training, p, rank, self.wanted).is_light(sites)
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Normals that belong to the same sites."""
+        """Return normals that belong to the same sites."""
         return groups_of(self.training, self.wanted)
 
     def forward_pass(
         self, p: Point, normals: Mapping[str, Array], rank: int | None = None, tolerance: Array = 1e-12
     ) -> tuple[Carried, dict[Any, Array], Array, BasisReport]:
-        """What moments are made of, observables at all times, the number of times before anything overflowed, and a
-        report on the directions that are remembered.
+        """Return the quantities from which moments are computed, observables at all times, the number of times before
+        the first overflow, and a report on the bases.
 
-        normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span, all if None.
-        tolerance: share of its variance below which a new direction is left out.
+        normals: with the shapes of `shapes` and a leading axis of sites. rank: maximum rank of each span, full if None.
+        tolerance: relative variance below which a new direction is truncated.
         """
         training = self.training
         tables = () if training.tables is None else training.tables(p)
@@ -743,13 +744,13 @@ class SampledPass:
         return x.what_is_kept(), observables, finite, x.report()
 
     def moments_of(self, p: Point, kept: Carried) -> dict[OrderKey, Array]:
-        """What order parameters are made of, from what is kept of a pass."""
+        """Return the averages for order parameters from the stored results of a pass."""
         return {} if self.wanted else moments_of(self.training, p, vars(kept))
 
     def order_parameters(
         self, moments: Mapping[OrderKey, Array], p: Point, tolerance: Any = 1e-12
     ) -> Mapping[OrderKey, Array]:
-        """Correlations, responses and means before the last update, times by times, from averaged moments."""
+        """Return correlations, responses and means before the last update, times by times, from averaged moments."""
         if self.wanted:
             return {}
         return self.training.order_parameters(p, OrderFromMoments(self.training, p, moments, tolerance))
@@ -758,11 +759,11 @@ class SampledPass:
 def _run(
     training: Training, p: Point, rank: int | None, closure: Callable[[int | None], SampledClosure]
 ) -> SampledClosure:
-    """The closure after the last time.
+    """Return the closure after the last time.
 
-    Spans are widened in a few stages: what is wider than needed costs as much as what is needed. Each width is compiled
-    by itself, which takes longer than a light pass. With one width the loop has a fixed length, so that it can be
-    differentiated in reverse; with several, forward only.
+    Spans are widened in a few stages, because unused width costs as much as used width. Each width is compiled
+    separately, which takes longer than a light pass. With one width the loop has a fixed length and can be
+    differentiated in reverse; with several, only in forward mode.
     """
 
     def begun(most: int | None) -> State:
@@ -818,7 +819,7 @@ def _run(
 
 
 def _widened(state: State, shapes: State) -> State:
-    """The state with zeros behind what is narrower than it will be."""
+    """Return the state padded with zeros to the new widths."""
 
     def wide(x: Array, shape: jax.ShapeDtypeStruct) -> Array:
         missing = [(0, new - old) for old, new in zip(x.shape, shape.shape, strict=True)]

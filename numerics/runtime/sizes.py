@@ -55,7 +55,7 @@ class Sizes:
 
     @cached_property
     def beyonds(self) -> dict[tuple[str, str], str]:
-        """Names of the normals of truncated parts, by channel and argument."""
+        """Return names of the normals of truncated parts, by channel and argument."""
         names: dict[tuple[str, str], str] = {}
         for channel in self.training.channels:
             span = self.spans[channel.span]
@@ -67,7 +67,7 @@ class Sizes:
 
     @cached_property
     def traits(self) -> dict[str, tuple[str, ...]]:
-        """Names of sampled traits, by sector."""
+        """Return names of sampled traits, by sector."""
         drawn: dict[str, tuple[str, ...]] = {}
         for trait in self.training.traits:
             drawn[trait.sector] = (*drawn.get(trait.sector, ()), trait.name)
@@ -94,7 +94,7 @@ class Sizes:
 
     @cached_property
     def impulses(self) -> tuple[Vector, ...]:
-        """Vectors with impulses in their equations, where two-time functions are requested."""
+        """Return vectors with impulses in their equations, if two-time functions are requested."""
         return impulses_of(self.training, self.wanted)
 
     @property
@@ -143,7 +143,7 @@ class Sizes:
 
 
 def impulses_of(training: Training, wanted: Wanted) -> tuple[Vector, ...]:
-    """Return the vectors with impulses in their equations, where two-time functions are requested."""
+    """Return the vectors with impulses in their equations, if two-time functions are requested."""
     return tuple(vector for vector in training.vectors if vector.role != "constant") if wanted else ()
 
 

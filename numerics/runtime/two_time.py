@@ -1,8 +1,8 @@
 """Two-time functions of fields, from their rows or from their values at sampled sites.
 
-C[a, b](t, s) is the mean over sites of a(t) b(s). R[a, b](t, s) is the mean over sites of the derivative of a(t) by a
-source that is added to the right side of the equation of b at time s, on the same site. Both are arrays of times of a x
-labels of a x times of b x labels of b; what has no time or no labels has one.
+C[a, b](t, s) is the mean over sites of a(t) b(s). R[a, b](t, s) is the mean over sites of the derivative of a(t) with
+respect to a source on the right side of the equation of b at time s, on the same site. Both are arrays of times of a x
+labels of a x times of b x labels of b; vectors without time or labels have one of each.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .keys import OrderKey
 
 Array = Any
 Wanted = tuple[OrderKey, ...]
-"""What is asked for: C[a,b] and R[a,b]; with K[b,b] the field b gets impulses all the same."""
+"""Requested functions: C[a,b] and R[a,b]; K[b,b] only adds impulses to the equation of b."""
 
 
 def kicked_fields(wanted: Wanted) -> tuple[str, ...]:
-    """The fields in whose equations there are sources."""
+    """Return the fields whose equations have sources."""
     return tuple(dict.fromkeys(b for kind, _, b in wanted if kind in ("R", "K")))
 
 
 def kicked(wanted: Wanted, name: str, times: int) -> int:
-    """How many times a field is kicked."""
+    """Return the number of impulses of a field."""
     return times if name in kicked_fields(wanted) else 0
 
 
@@ -36,7 +36,7 @@ def kicked(wanted: Wanted, name: str, times: int) -> int:
 
 class GaussianRows(NamedTuple):
     """A field at all times over the Gaussian variables of its site, whose random matrices have these covariances.
-    source: what stands for a source in its equation; scale: how large that is."""
+    source: the variable that represents a source in its equation; scale: its size."""
 
     rows: Array
     labels: int
@@ -47,7 +47,7 @@ class GaussianRows(NamedTuple):
 
 
 def two_time(wanted: Wanted, fields: Mapping[str, GaussianRows]) -> dict[OrderKey, Array]:
-    """Two-time functions from rows."""
+    """Return two-time functions from rows."""
     found = {}
     for kind, name, other in wanted:
         a, b = fields[name], fields[other]
@@ -61,9 +61,9 @@ def two_time(wanted: Wanted, fields: Mapping[str, GaussianRows]) -> dict[OrderKe
 
 
 class RecordedField(NamedTuple):
-    """A field at all times and sites, times x sites x labels, its slopes, which have one more axis, and the kicks in
-    its equation, sites x times x labels. Values are empty where nobody asks for them, slopes None where none are
-    followed. delays: the fields whose kicks it answers, by name, and how many steps later it does at the earliest."""
+    """A field at all times and sites, times x sites x labels, its tangents, which have one more axis, and the impulses
+    in its equation, sites x times x labels. Values are empty if they are not requested, tangents None if they are not
+    propagated. delays: the fields to whose impulses it responds, by name, with the smallest delays."""
 
     values: Array
     slopes: Array | None
@@ -72,34 +72,36 @@ class RecordedField(NamedTuple):
 
 
 def tangents(wanted: Wanted) -> int:
-    """How many slopes a value has: one for each field that is kicked, along its kicks of all times at once."""
+    """Return the number of tangents per value: one for each field with impulses, along its impulses of all times at
+    once."""
     return len(kicked_fields(wanted))
 
 
 def room_for(wanted: Wanted, name: str, times: int, sites: int, labels: int) -> Array:
-    """Where the values of a field will be kept."""
+    """Return an array for the values of a field."""
     asked = any(kind == "C" and name in (a, b) for kind, a, b in wanted)
     return jnp.zeros((times, sites if asked else 0, labels))
 
 
 def no_slopes_yet(times: int, sites: int, labels: int, slots: int) -> Array:
-    """Where the slopes of a field will be kept."""
+    """Return an array for the tangents of a field."""
     return jnp.zeros((times, sites, labels, slots))
 
 
 def numbers_kept(wanted: Wanted, name: str, numbers: int) -> int:
-    """How many numbers are kept of each site, for a field with so many times and labels together."""
+    """Return the number of floats stored per site, for a field with a given number of times and labels together."""
     values = any(kind == "C" and name in (a, b) for kind, a, b in wanted)
     return numbers * (values + tangents(wanted) + (name in kicked_fields(wanted)))
 
 
 def keep(table: Array, values: Array, t: Array = 0) -> Array:
-    """The table with the values of time t in their place, if there is room for them."""
+    """Return the table with the values of time t inserted, if it has space for them."""
     return table.at[t].set(values) if table.size else table
 
 
 def kick_at(wanted: Wanted, name: str, kicks: Array, t: Array = 0, lag: int = 0) -> Array:
-    """What the kick of a field adds to its slopes, `lag` steps before t: sites x labels x slopes."""
+    """Return the contribution of the impulse of a field to its tangents, `lag` steps before t: sites x labels x
+    tangents."""
     sites, times, labels = kicks.shape
     slopes = jnp.zeros((sites, labels, tangents(wanted)))
     if not times:
@@ -109,12 +111,12 @@ def kick_at(wanted: Wanted, name: str, kicks: Array, t: Array = 0, lag: int = 0)
 
 
 def drawn_values(normals: Array, scale: Array, times: int) -> Array:
-    """What was drawn, as times x sites x labels."""
+    """Return a drawn vector as times x sites x labels."""
     return scale * jnp.moveaxis(jnp.reshape(normals, (normals.shape[0], times, -1)), 1, 0)
 
 
 def drawn_slopes(wanted: Wanted, name: str, kicks: Array, times: int) -> Array:
-    """The slopes of what was drawn: it answers to its own kicks alone."""
+    """Return the tangents of a drawn vector, which responds to its own impulses alone."""
     sites, kicked_times, labels = kicks.shape
     slopes = jnp.zeros((times, sites, labels, tangents(wanted)))
     if not kicked_times:
@@ -123,8 +125,9 @@ def drawn_slopes(wanted: Wanted, name: str, kicks: Array, times: int) -> Array:
 
 
 def past_slopes(weights: Array, slopes: Array, times: int) -> Array:
-    """The slopes of a sum over all times. weights: one per time, or for each label of the sum one per time and label.
-    slopes: at all times, or of what has no time."""
+    """Return the tangents of a sum over all times. weights: one per time, or for each label of the sum one per time and
+    label.
+    slopes: at all times, or of a vector without time."""
     slopes = jnp.broadcast_to(slopes, (times, *slopes.shape[1:]))
     if weights.ndim == 1:
         return jnp.einsum("t,tmcn->mcn", weights, slopes)
@@ -134,11 +137,11 @@ def past_slopes(weights: Array, slopes: Array, times: int) -> Array:
 def memory_slopes(
     wanted: Wanted, name: str, answering: Array, kicks: Array, slopes: Array, t: Array | None, fresh: int, delay: int
 ) -> Array:
-    """The slopes of what a random matrix remembers: mean responses to the noise of a field, from the slopes of what
-    answers along its kicks, times the slopes of what is remembered.
+    """Return the tangents of a memory term: mean responses to the noise of a field, from the tangents of the responding
+    field along its impulses, times the tangents of the remembered field.
 
-    t: the current time, None where one of both has no times. fresh: whether the matrix is drawn anew at every time.
-    delay: how many steps after a kick it is answered at the earliest.
+    t: the current time, None if one of the two has no times. fresh: whether the matrix is drawn anew at every time.
+    delay: the smallest delay of a response to an impulse.
     """
     if not answering.shape[2]:
         return answering
@@ -150,9 +153,9 @@ def memory_slopes(
 
 
 def sampled_two_time(wanted: Wanted, fields: Mapping[str, RecordedField]) -> dict[OrderKey, Array]:
-    """Two-time functions from values at sites. A kick is a random vector, so that slopes regressed on the kicks of all
-    times up to their own are mean responses. Those of a field to its own kick lack the one at equal times (`with_own`):
-    it is known, and no noise may join it."""
+    """Return two-time functions from values at sites. An impulse is a random vector, so that regressing tangents on the
+    impulses of all earlier times gives mean responses. The response of a field to its own impulse excludes equal times
+    (`with_own` adds it), because it is known exactly."""
     found = {}
     for kind, a, b in wanted:
         if kind == "C":
@@ -164,7 +167,7 @@ def sampled_two_time(wanted: Wanted, fields: Mapping[str, RecordedField]) -> dic
 
 
 def _response(a: str, b: str, fields: Mapping[str, RecordedField], slot: int) -> Array:
-    """R[a, b], without the one with which a field answers its own kick at once; zero before the delay."""
+    """Return R[a, b] without the instantaneous response of a field to its own impulse; zero before the delay."""
     slopes, kicks, delay = fields[a].slopes, fields[b].kicks, dict(fields[a].delays).get(b)
     assert slopes is not None and kicks is not None, "responses are refused where no slopes are followed"
     (times, _, labels, _), (_, kicked_times, kicked_labels) = slopes.shape, kicks.shape
@@ -179,7 +182,8 @@ def _response(a: str, b: str, fields: Mapping[str, RecordedField], slot: int) ->
 
 
 def with_own(name: tuple[str, str, str], table: Any) -> Any:
-    """A two-time function of all passes; a response with the one with which a field answers its own kick at once."""
+    """Return a two-time function of all passes; a response includes the instantaneous response of a field to its own
+    impulse."""
     kind, a, b = name
     if kind != "R" or a != b:
         return table
@@ -188,8 +192,8 @@ def with_own(name: tuple[str, str, str], table: Any) -> Any:
 
 
 def _regressed(slopes: Array, kicks: Array, there: Array) -> Array:
-    """Responses from slopes, times x sites x labels, along kicks, sites x times x labels. there: at which times of the
-    kicks there are responses, earlier ones first, for each time of the slopes."""
+    """Return responses from tangents, times x sites x labels, along impulses, sites x times x labels. there: for each
+    time of the tangents the times of the impulses with responses, earlier ones first."""
     (times, sites, labels), (_, kicked_times, kicked_labels) = slopes.shape, kicks.shape
     flat = kicks.reshape(sites, -1)
     lower = jnp.linalg.cholesky(flat.T @ flat / sites)

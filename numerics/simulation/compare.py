@@ -1,4 +1,4 @@
-"""Theory against simulation, quantity by quantity, in standard errors."""
+"""Theory compared with simulation, quantity by quantity, in standard errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REPEL = 4.0
 POWER = 1.0
 """Standard errors beyond the bound at which a true difference is found five times out of six."""
 MOST_SEEDS = 10**6
-"""Seeds above which more of them are not proposed."""
+"""Number of seeds above which no additional seeds are suggested."""
 Outcome = Literal["agrees", "disagrees", "cannot tell"]
 Pairs = list[tuple[float, float | None]]
 """Outliers with their standard errors."""
@@ -71,7 +71,7 @@ class OutlierMatch:
     repulsion: float = 0.0
 
     def row(self, before: str = "", after: str = "") -> Row:
-        """Return the comparison; before and after: what is added to the name."""
+        """Return the comparison; before and after: parts added to the name."""
         mean, stderr = _mean_and_stderr(self.draws)
         name = f"{before}{self.quantity}{after}"
         row = _row_of(name, self.theory, self.error, mean, math.hypot(stderr, self.repulsion))
@@ -93,7 +93,7 @@ class Matches:
 
 
 def mean_and_error(series: Any) -> dict[str, list[Any] | None]:
-    """Return the mean over the first axis and its standard error; None where undefined, as for one draw."""
+    """Return the mean over the first axis and its standard error; None if undefined, as for one draw."""
     array = np.asarray(series, dtype=float)
     draws = array.shape[0]
     error = array.std(axis=0, ddof=1) / math.sqrt(draws) if draws > 1 else None
@@ -109,7 +109,7 @@ def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]
 
 
 def bulk_ends(layer: Layer, time: int | None = None) -> tuple[float, float] | None:
-    """Return the lower and upper end of the bulk at a time, the last if None, or of its point masses where there are no
+    """Return the lower and upper end of the bulk at a time, the last if None; those of its point masses if there are no
     intervals."""
     edges, moved = (
         (layer.bulk_edges, 0.0) if time is None else (layer.bulk_at(time), layer.shift_at(time) - layer.shift)
@@ -119,8 +119,8 @@ def bulk_ends(layer: Layer, time: int | None = None) -> tuple[float, float] | No
 
 
 def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
-    """Return the eigenvalues that are non-zero to rounding: a product of rectangular matrices has an exact
-    null space."""
+    """Return the eigenvalues that are nonzero to rounding: a product of rectangular matrices has an exact null
+    space."""
     nonzero: np.ndarray = eigenvalues[_beside_null_space(eigenvalues)]
     return nonzero
 
@@ -141,7 +141,7 @@ def match(
 ) -> Matches:
     """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap.
 
-    whole: whether the spectra are complete, or hold as many eigenvalues of the lower as of the upper end.
+    whole: whether the spectra are complete, or contain as many eigenvalues of the lower as of the upper end.
     """
     return match_outliers(_with_errors(layer), layer, spectra, grouped_by or spectra, whole=whole)
 
@@ -219,7 +219,7 @@ def _with_errors(layer: Layer) -> Pairs:
 
 
 def _paired(values: np.ndarray, errors: np.ndarray | None) -> Pairs:
-    """Return values with their errors, None where there is none."""
+    """Return values with their errors, None for exact ones."""
     return list(
         zip(values.tolist(), with_none(np.full(len(values), np.nan) if errors is None else errors), strict=True)
     )
@@ -256,9 +256,9 @@ def _ranked(
     """Return outliers on one side with the eigenvalues of their rank, and means of groups that fluctuations do not
     resolve.
 
-    Outliers that are equal in theory, or to its errors, are compared in their mean. Fluctuations mix the vectors of
-    others that are close to each other: by perturbation theory of second order, with entries off the diagonal of half
-    the variance of those on it, each moves by variance / (2 distance), but by no more than its spread.
+    Outliers that are equal in theory, or within its errors, are compared by their mean. Fluctuations mix the vectors of
+    neighbouring outliers. In second-order perturbation theory, with off-diagonal entries of half the diagonal variance,
+    each moves by variance / (2 distance), but by no more than its spread.
     """
 
     def matched(group: Sequence[int], repulsion: float = 0.0) -> OutlierMatch:
@@ -297,11 +297,11 @@ def compare(
 ) -> list[Row]:
     """Return rows for all outliers with their overlaps, the edges, and the observables at a few times.
 
-    Outliers that theory separates are compared one by one, and those closer than their fluctuations in their mean too.
-    The fluctuations are those of the simulation, or
-    of `grouped_by` where rows of several simulations are set side by side.
+    Outliers that theory separates are compared one by one; those closer than their fluctuations are compared by their
+    mean too. The fluctuations are those of the simulation, or of `grouped_by` if rows of several simulations are
+    combined.
 
-    Layers without outliers are compared in the moments and point masses of their bulk too, if all eigenvalues are
+    Layers without outliers are also compared by the moments and point masses of their bulk, if all eigenvalues are
     known. Fluctuation and finite-size correction of a moment are both of order 1/D, so a `smaller` simulation is needed
     to extrapolate.
     """
@@ -312,8 +312,7 @@ def compare(
         matches = match(layer, simulated.eigenvalues, other.eigenvalues, simulated.whole)
         if matches.left_out:
             raise NumericalError(
-                f"{name}{matches.left_out[0]} are not among the eigenvalues that were computed; simulate with "
-                "eigenvalues=all"
+                f"{name}{matches.left_out[0]} are not among the computed eigenvalues; simulate with eigenvalues=all"
             )
         rows += [one.row(name) for one in (*matches.outliers, *matches.means)]
         rows += _edge_rows(name, layer, matches, simulated)
@@ -356,10 +355,10 @@ def _two_time_rows(solution: Prediction, simulation: Samples) -> list[Row]:
 
 
 def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLayer) -> list[Row]:
-    """Return rows for the bulk's outermost eigenvalues: against the Tracy-Widom mean without outliers, else for
-    information.
+    """Return rows for the bulk's outermost eigenvalues: compared with the Tracy-Widom mean without outliers, otherwise
+    for information.
 
-    Where the largest eigenvalues come in equal pairs, the matrix has a symmetry and another law applies.
+    If the largest eigenvalues come in equal pairs, the matrix has a symmetry and another law applies.
     """
     rows = []
     size = simulated.size
@@ -455,7 +454,7 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by
     """Return rows for squared overlaps of the outliers beside the bulk, minus the overlap expected by chance at this
     size.
 
-    Spikes that are dependent at infinite size, as those of parallel teachers, span more directions at a finite one.
+    Spikes that are dependent at infinite size, such as those of parallel teachers, span more directions at finite size.
     """
     if layer.overlaps is None:
         return []
@@ -624,10 +623,10 @@ class Verdict:
             for all of them together, otherwise "cannot tell".
         compared: number of compared quantities.
         beyond: names of those that differ by more than three standard errors.
-        expected: their expected number if the theory is correct.
-        bound: largest difference, in standard errors, of as many quantities with as many seeds at the confidence of
-            three standard errors.
-        seeds: number of seeds that would decide; None where more of them would not.
+        expected: the expected number of these if the theory is correct.
+        bound: largest difference, in standard errors, expected among this many quantities with this many seeds at the
+            confidence of three standard errors.
+        seeds: number of seeds that would decide; None if more seeds would not.
     """
 
     outcome: Outcome

@@ -46,7 +46,7 @@ class Aligning:
                 )
 
     def keep(self, label: str, time: int, found: Mapping[str, np.ndarray]) -> None:
-        """Store eigenvectors of a matrix at an earlier time by side, since directions may be later."""
+        """Store eigenvectors of a matrix at an earlier time by side, because directions may come later."""
         self.kept[label, time] = {one.side: found[one.side] for one in self.asked[label]}
 
     def early(self) -> dict[tuple[str, int], dict[Named, np.ndarray]]:

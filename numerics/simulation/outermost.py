@@ -1,7 +1,7 @@
 """The outermost eigenvalues of a large symmetric matrix by Lanczos' method, with a check for completeness.
 
 Each Ritz value has an eigenvalue within its residual |M v - z v|. A second run on the deflated matrix from another
-start must find nothing further out, since Lanczos' method may miss degenerate eigenvalues. If either test fails, all
+start must find nothing further out, because Lanczos' method may miss degenerate eigenvalues. If either test fails, all
 eigenvalues are computed.
 """
 

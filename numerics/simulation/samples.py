@@ -28,28 +28,28 @@ from numerics.support.records import ArrayRecord, read_only
 from numerics.two_time import checked, finished
 
 SPAN = 1e-12
-"""A direction of the unit spikes with singular value s counts with the share s^2 / (s^2 + SPAN * largest s^2), as the
-theory counts what their Gram matrix spans."""
+"""A direction of the unit spikes with singular value s has the weight s^2 / (s^2 + SPAN * largest s^2), like the
+eigenvalues of their Gram matrix in the theory."""
 MEMORY_SHARE = 0.9
-"""How much of the free memory a sample may take."""
+"""Fraction of the free memory that a sample may take."""
 WORTH_SAYING = 1e8
-"""Bytes from which on progress says how much memory a sample takes."""
+"""Bytes above which progress reports mention the memory of a sample."""
 KEPT = 60
-"""Eigenvalues kept at either end of the spectrum at times before the last."""
+"""Number of eigenvalues stored at either end of the spectrum at times before the last."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedLayer(ArrayRecord):
-    """Spectra of one probed matrix, one entry a seed.
+    """Spectra of one probed matrix, one entry per seed.
 
-    eigenvalues: after the last step, ascending: all of them, or as many at the lower as at the upper end if no others
-    were asked for. overlaps: by side, for each of those the squared overlap of its vector with the span of the spikes;
-    counted: how many directions of the spikes that counts. alignments: by name and side, for each of those the squared
-    cosine of its vector with a declared direction, by time and label. lengths: by side how many sites vectors have.
-    times: when the spectrum was looked at before; ends: for each seed and time the lowest and the highest eigenvalues,
-    ascending. added: for each seed what was added to the diagonal, by time. size: how many eigenvalues there are.
+    eigenvalues: after the last step, ascending: all of them, or equally many at either end if only these were
+    requested. overlaps: by side, for each of those the squared overlap of its vector with the span of the spikes;
+    counted: effective dimension of that span. alignments: by name and side, for each of those the squared cosine of its
+    vector with a declared direction, by time and label. lengths: by side the number of sites of the vectors.
+    times: earlier times with spectra; ends: for each seed and time the lowest and the highest eigenvalues, ascending.
+    added: for each seed the number added to the diagonal, by time. size: the number of eigenvalues.
     weights: by the name of a matrix A between resolvents, <v, A v> for the vector v of each eigenvalue.
-    alignment_path: as alignments, for each seed and time of those vectors that belong to `ends`.
+    alignment_path: as alignments, for each seed and time of the vectors that belong to `ends`.
     """
 
     label: str
@@ -71,16 +71,16 @@ class SimulatedLayer(ArrayRecord):
         return len(self.eigenvalues[0]) == self.size
 
     def all_eigenvalues(self, what: str) -> list[np.ndarray]:
-        """The eigenvalues, refused where only the outermost are known; what: it is that they are needed for."""
+        """Return the eigenvalues; refused if only the outermost are known; what: the quantity that needs them."""
         if not self.whole:
             raise NumericalError(
-                f"{what} needs all eigenvalues, and only the outermost were computed; simulate with eigenvalues=all"
+                f"{what} needs all eigenvalues, but only the outermost were computed; simulate with eigenvalues=all"
             )
         return self.eigenvalues
 
     def traces(self, z: np.ndarray, name: str | None, power: int) -> np.ndarray:
-        """The mean of <v, A v> / (z - eigenvalue)^power over all eigenvalues, without A if no name is given: one row a
-        seed, then as z."""
+        """Return the mean of <v, A v> / (z - eigenvalue)^power over all eigenvalues, without A if no name is given: one
+        row per seed, then the shape of z."""
         found = []
         for seed, values in enumerate(self.all_eigenvalues("a trace of the resolvent")):
             weights = np.ones(len(values)) if name is None else self.weights[name][seed]
@@ -88,11 +88,11 @@ class SimulatedLayer(ArrayRecord):
         return np.array(found)
 
     def outliers(self, time: int) -> np.ndarray:
-        """Eigenvalues at a time that stand out of the spectrum at time 0, descending: one row a seed.
+        """Return eigenvalues at a time that are separated from the spectrum at time 0, descending: one row per seed.
 
-        An eigenvalue stands out if it exceeds the largest initial one by more than the distance between the first and
-        the fourth of the initial ones, both averaged over the seeds, and likewise below. How many do is the
-        median over the seeds. Nothing of the theory enters.
+        An eigenvalue is separated if it exceeds the largest initial one by more than the distance between the first and
+        the fourth of the initial ones, both averaged over the seeds, and likewise below. Their number is the median
+        over the seeds. The criterion is independent of the theory.
         """
         at, start = self.times.index(time), self.times.index(0)
         now = [e - s for e, s in zip((e[at] for e in self.ends), self.shifts(time), strict=True)]
@@ -105,8 +105,8 @@ class SimulatedLayer(ArrayRecord):
         kept = min(map(len, now))
         if not self.whole and kept < self.size and max(above, below) >= kept // 2:
             raise NumericalError(
-                f"{max(above, below)} eigenvalues or more stand out at time {time}, and no others were computed there; "
-                "simulate with eigenvalues=all"
+                f"{max(above, below)} or more eigenvalues are separated at time {time}, but no others were "
+                "computed there; simulate with eigenvalues=all"
             )
         return np.array(
             [
@@ -116,11 +116,12 @@ class SimulatedLayer(ArrayRecord):
         )
 
     def outlier_overlaps(self, side: str) -> np.ndarray:
-        """Squared overlaps with the spikes of the vectors that stand out after the last step: one row a seed."""
+        """Return squared overlaps with the spikes of the vectors of separated eigenvalues after the last step: one row
+        per seed."""
         return self._of_outliers(self.overlaps[side])
 
     def outlier_alignments(self, name: str, side: str) -> np.ndarray:
-        """Squared cosines of the same vectors with a declared direction: seeds x vectors x times x labels."""
+        """Return squared cosines of the same vectors with a declared direction: seeds x vectors x times x labels."""
         return self._of_outliers(self.alignments[name, side])
 
     def _of_outliers(self, squares: list[np.ndarray]) -> np.ndarray:
@@ -132,13 +133,13 @@ class SimulatedLayer(ArrayRecord):
         return np.array([squared[at] for squared, at in zip(squares, nearest, strict=True)])
 
     def without_excess(self, side: str, squares: np.ndarray, counted: np.ndarray | float) -> np.ndarray:
-        """Squared overlaps with so many directions, without what those hold by chance of a vector at this size."""
+        """Return squared overlaps with a span of this dimension, minus the overlap expected by chance at this size."""
         chance = np.minimum(np.asarray(counted) / self.lengths[side], 0.5)
         found: np.ndarray = (squares - chance) / (1 - chance)
         return found
 
     def shifts(self, time: int) -> list[float]:
-        """What was added to the diagonal at a time, for each seed."""
+        """Return the numbers added to the diagonal at a time, for each seed."""
         return [0.0 if s is None else float(s[time if len(s) > 1 else 0]) for s in self.added]
 
 
@@ -149,15 +150,15 @@ class Samples(ArrayRecord):
     inputs: dict[str, Any]
     """Values of the parameters, and arrays."""
     size: int
-    """Of the base sector, the first one declared."""
+    """Size of the base sector, the first one declared."""
     layers: tuple[SimulatedLayer, ...]
     """The probed matrices in the order of the declaration."""
     observables: Mapping[str, np.ndarray]
-    """By name one row per seed, then time, then labels; NaN at times at which one is not defined."""
+    """By name one row per seed, then time, then labels; NaN at times at which it is not defined."""
     about: Setting
-    """What was declared."""
+    """The declaration as plain data."""
     two_time: Mapping[OrderKey, np.ndarray] = field(default_factory=dict)
-    """Correlations and responses that were asked for, with the axes of the theory's behind that of the seeds."""
+    """Requested correlations and responses, with the axes of the theory after that of the seeds."""
 
     @property
     def setting(self) -> str:
@@ -165,13 +166,13 @@ class Samples(ArrayRecord):
         return self.about.name
 
     def layer(self, label: int | str | None = None) -> SimulatedLayer:
-        """One probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label; the first one if None."""
         return find_layer(self.layers, label, self.setting)
 
     @property
     def eigenvalues(self) -> np.ndarray:
         """Eigenvalues of the first layer after the last step, ascending: one row per seed. All of them, unless only the
-        ends of the spectrum were asked for."""
+        ends of the spectrum were requested."""
         return read_only(self.layer().eigenvalues)
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -182,11 +183,11 @@ class Samples(ArrayRecord):
         return self.observables[name]
 
     def mean(self, name: str) -> np.ndarray:
-        """Mean of an observable over the seeds."""
+        """Return the mean of an observable over the seeds."""
         return np.asarray(self[name].mean(axis=0))
 
     def stderr(self, name: str) -> np.ndarray:
-        """Its standard error; NaN with one seed."""
+        """Return its standard error; NaN with one seed."""
         values = self[name]
         if len(values) < 2:
             return np.full(values.shape[1:], np.nan)
@@ -195,7 +196,7 @@ class Samples(ArrayRecord):
 
 @contextmanager
 def _at_these_parameters() -> Iterator[None]:
-    """Say in a sentence that a coefficient of the declaration is not a finite number."""
+    """Return the error for a coefficient of the declaration that is not a finite number."""
     try:
         yield
     except ArithmeticError as error:
@@ -206,7 +207,7 @@ def _at_these_parameters() -> Iterator[None]:
 
 
 def available_memory() -> float | None:
-    """Bytes that can be used without swapping; None where the system does not say."""
+    """Return the bytes available without swapping; None if the system does not report them."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -219,19 +220,20 @@ def available_memory() -> float | None:
 
 
 def needed_memory(solver: Solver, values: dict[str, Any], size: int) -> float:
-    """About how many bytes one sample takes."""
+    """Return the approximate number of bytes of one sample."""
     with _at_these_parameters():
         return float(8.0 * solver.simulation.numbers(solver.numbers(values), size))
 
 
 def samples_at_once(solver: Solver, values: dict[str, Any], size: int) -> int | None:
-    """How many samples fit into memory side by side; None where the system does not say how much there is."""
+    """Return the number of samples that fit into memory together; None if the system does not report it."""
     there = available_memory()
     return None if there is None else int(MEMORY_SHARE * there / max(1.0, needed_memory(solver, values, size)))
 
 
 def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
-    """Refuse a sample that does not fit into memory, and name a size that does. Seeds are drawn one after another."""
+    """Refuse a sample that does not fit into memory, and suggest a size that does. Seeds are drawn one after
+    another."""
     there = available_memory()
 
     def needed(size: int) -> float:
@@ -245,7 +247,7 @@ def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
         low, high = (middle, high) if needed(middle) <= MEMORY_SHARE * there else (low, middle)
     digits = max(0, len(str(low)) - 2)
     fits = low // 10**digits * 10**digits
-    advice = f"--size {fits} fits" if fits >= 2 else "no size fits, so take smaller parameters"
+    advice = f"--size {fits} fits" if fits >= 2 else "no size fits; take smaller parameters"
     raise ParameterError(
         f"size={size} needs about {needed(size) / 1e9:.3g} GB at these parameters and {there / 1e9:.3g} GB are free; "
         f"{advice}"
@@ -253,7 +255,7 @@ def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
 
 
 def smaller_size(solver: Solver, values: dict[str, Any], size: int) -> int | None:
-    """About half a size, to extrapolate from; None unless all sectors have whole sizes at both, as their ratios ask."""
+    """Return about half a size, for extrapolation; None unless the ratios give whole sizes of all sectors at both."""
     point = solver.numbers(values)
 
     def whole(size: int) -> bool:
@@ -282,14 +284,14 @@ def simulate(
     backend: str = "numpy",
     progress: Callable[[float, str], None] | None = None,
 ) -> Samples:
-    """Independent samples at base size `size`.
+    """Return independent samples at base size `size`.
 
-    first: the number of the first sample. A sample's random numbers depend on the seed and its own number alone, so
-    that more samples extend fewer, and parts that are `joined` are the whole. layers: labels of the probed matrices,
-    all of them if None. times: when to diagonalise besides the end. overlaps: whether to compare eigenvectors with the
-    spikes. ends: by label how many eigenvalues at either end are wanted, where others are not. two_time: correlations
-    and responses, as ("C", "a", "b"); the latter by running each sample twice more, with small random sources in the
-    equations. backend: "numpy" or "jax", which runs where JAX finds a device.
+    first: the number of the first sample. The random numbers of a sample depend only on the seed and its own number, so
+    that additional samples extend earlier ones, and `joined` parts equal the whole. layers: labels of the probed
+    matrices, all of them if None. times: when to diagonalise besides the end. overlaps: whether to compare eigenvectors
+    with the spikes. ends: by label the number of eigenvalues at either end, if only these are needed. two_time:
+    correlations and responses, as ("C", "a", "b"); responses by running each sample twice more, with small random
+    sources in the equations. backend: "numpy" or "jax", which runs on any JAX device.
     """
     if size < 2:
         raise ParameterError(
@@ -328,7 +330,8 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Sample:
-    """What is kept of one sample: spectra at the end and before, what is added to eigenvalues, sizes of matrices."""
+    """The stored parts of one sample: spectra at the end and before, numbers added to eigenvalues, sizes of
+    matrices."""
 
     final: dict[str, Any]
     early: dict[int, dict[str, Any]]
@@ -341,8 +344,8 @@ class _Sample:
 
 @dataclass(frozen=True)
 class _Drawing:
-    """How samples are drawn and what is taken of them, as `simulate` is asked. backend: arrays, special functions, and
-    what makes NumPy's arrays of results."""
+    """How samples are drawn and evaluated, from the arguments of `simulate`. backend: arrays, special functions, and
+    the conversion of results to NumPy."""
 
     solver: Solver
     point: Point
@@ -355,13 +358,13 @@ class _Drawing:
     wanted: Wanted
 
     def run(self, rng: np.random.Generator, **how: Any) -> Any:
-        """The declared equations with random numbers of a generator."""
+        """Run the declared equations with the random numbers of a generator."""
         arrays, special, _ = self.backend
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
             return self.solver.simulation.simulate(self.point, self.size, rng, xp=arrays, special=special, **how)
 
     def samples(self, children: Sequence[np.random.SeedSequence], tell: Report, each: str) -> list[_Sample]:
-        """One sample for each seed; each: what is said about one besides its number."""
+        """Return one sample for each seed; each: progress text besides its number."""
         found, count = [], len(children)
         for number, child in enumerate(children):
 
@@ -373,7 +376,7 @@ class _Drawing:
         return found
 
     def sample(self, child: np.random.SeedSequence, tell: Callable[[float], None]) -> _Sample:
-        """One sample, whose random numbers come from a seed of its own."""
+        """Return one sample, whose random numbers come from its own seed."""
         setting, convert = self.solver.setting, self.backend[2]
         fields, asked = FollowedFields(self.wanted, convert), Aligning(self.probes, self.point, setting.steps, convert)
         early: dict[int, dict[str, Any]] = {}
@@ -419,7 +422,7 @@ def _check_finite(observables: Mapping[str, Any]) -> None:
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """Samples of one point at one size that were drawn apart, in this order."""
+    """Return samples of one point at one size that were drawn separately, in this order."""
     start = parts[0]
     layers = []
     for number, layer in enumerate(start.layers):
@@ -449,7 +452,7 @@ def joined(parts: Sequence[Samples]) -> Samples:
 
 
 def _backend(name: str) -> tuple[Any, ...]:
-    """Where arrays and special functions come from, and how results become NumPy arrays."""
+    """Return the array module and special functions, and the conversion of results to NumPy."""
     if name == "numpy":
         import scipy.special
 
@@ -468,7 +471,7 @@ def _converted(made: Callable[..., Any], convert: Callable[..., Any]) -> Callabl
 
 
 def _gathered(label: str, samples: list[_Sample], times: tuple[int, ...], size: int) -> SimulatedLayer:
-    """One layer of all samples, with what is added to the diagonal."""
+    """Return one layer of all samples, with the numbers added to the diagonal."""
 
     def moved(values: np.ndarray, shift: list[Any] | None, time: int) -> np.ndarray:
         return values if shift is None else values + shift[time if len(shift) > 1 else 0]
@@ -506,8 +509,8 @@ def _symmetric(matrix: np.ndarray, time: int | None = None) -> np.ndarray:
 def _early(
     label: str, matrix: np.ndarray, half: np.ndarray | None, time: int, asked: Aligning, few: int | None
 ) -> np.ndarray:
-    """The ends of the spectrum before the last step; few: how many of either end, if no others are wanted. Vectors are
-    kept where directions are asked about, which may be known later only."""
+    """Return the ends of the spectrum before the last step; few: their number, if only these are needed. Vectors are
+    stored if directions are requested, which may be known only later."""
     symmetric = _symmetric(matrix, time)
     if not asked.asked[label]:
         if few is not None:
@@ -524,7 +527,7 @@ def _early(
 
 
 def _by_side(vectors: np.ndarray, half: np.ndarray | None) -> dict[str, np.ndarray]:
-    """Eigenvectors, and of K^T K the left singular vectors of K."""
+    """Return eigenvectors and, for K^T K, the left singular vectors of K."""
     if half is None:
         return {"right": vectors}
     images = half @ vectors
@@ -534,7 +537,7 @@ def _by_side(vectors: np.ndarray, half: np.ndarray | None) -> dict[str, np.ndarr
 
 @dataclass(frozen=True)
 class _Last:
-    """What is known of a matrix after the last step."""
+    """The spectrum of a matrix after the last step."""
 
     eigenvalues: np.ndarray
     overlaps: dict[str, np.ndarray]
@@ -547,8 +550,8 @@ class _Last:
 def _last(
     label: str, matrix: np.ndarray, spikes: dict[str, Any], asked: Aligning, overlaps: bool, few: int | None
 ) -> _Last:
-    """The spectrum after the last step, how much of each vector lies in the span of the spikes, and along directions
-    that are asked about; few: how many of either end, if no others are wanted."""
+    """Return the spectrum after the last step, and the overlap of each vector with the span of the spikes and with
+    requested directions; few: the number of eigenvalues at either end, if only these are needed."""
     symmetric = _symmetric(matrix)
     traced = few is None and "between" in spikes
     needed = overlaps or traced or bool(asked.asked[label])
@@ -573,7 +576,7 @@ def _last(
 
 
 def _in_span(directions: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, float]:
-    """Squared length of the projections on the span of the directions, and how many directions that counts."""
+    """Return the squared length of the projections on the span of the directions, and its effective dimension."""
     lengths = np.linalg.norm(directions, axis=0)
     basis, weights, _ = np.linalg.svd(directions / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
     squares = weights**2

@@ -1,4 +1,4 @@
-"""Two-time functions of one sample at finite size: means over sites, and answers to small random sources."""
+"""Two-time functions of one sample at finite size: means over sites, and responses to small random sources."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from numerics.runtime.two_time import Wanted
 from numerics.two_time import NoTwoTime
 
 KICKS = 1
-"""Makes the random numbers of sources others than those of the sample."""
+"""Distinguishes the random numbers of sources from those of the sample."""
 KICK = 1e-4
-"""Size of the sources: differences of two runs then have eight digits."""
+"""Size of the sources; differences of two runs then have eight digits."""
 
 
 def check_declared(setting: Setting, wanted: Wanted) -> None:
-    """Refuse what a simulation has not: fields that the derivation makes."""
+    """Refuse fields that exist only in the derivation."""
     made = {f.name for f in setting.fields if not f.declared}
     for name in wanted:
         missing = [f for f in name[1:] if f in made]
         if missing:
             raise NoTwoTime(
-                f"{name}: {missing[0]} is made by the derivation, so that a simulation has it not; "
-                "give it an equation of its own, or ask the theory alone"
+                f"{name}: {missing[0]} exists only in the derivation, not in a simulation; give it an equation of "
+                "its own, or use the theory alone"
             )
 
 
 class FollowedFields:
-    """The fields of one sample, as far as they are asked for."""
+    """The fields of one sample, as far as they are requested."""
 
     def __init__(self, wanted: Wanted, convert: Callable[[Any], Any]):
         self.wanted, self.convert = wanted, convert
         self.fields: dict[str, np.ndarray] = {}
 
     def take(self, fields: Mapping[str, Any]) -> None:
-        """Keep fields as times x sites x labels."""
+        """Store fields as times x sites x labels."""
         names = dict.fromkeys(field for name in self.wanted for field in name[1:])
         self.fields = {name: self._series(fields[name]) for name in names}
 
@@ -48,8 +48,8 @@ class FollowedFields:
         return np.stack([np.asarray(self.convert(field[time])) for time in range(len(field))])
 
     def two_time(self, run: Callable[..., Any], seed: np.random.SeedSequence) -> dict[OrderKey, np.ndarray]:
-        """Times of a x labels of a x times of b x labels of b. run: a sample with sources, from a generator; seed: that
-        of this sample."""
+        """Return arrays of times of a x labels of a x times of b x labels of b. run: a sample with sources, from a
+        generator; seed: that of this sample."""
         found: dict[OrderKey, np.ndarray] = {}
         for kind, a, b in self.wanted:
             if kind == "C":

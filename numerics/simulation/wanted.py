@@ -23,8 +23,8 @@ def ends_to_compare(solution: Prediction) -> Mapping[str, int]:
     """Return, by layer, the number of eigenvalues at either end that a comparison needs: outliers of all times and the
     edge.
 
-    Missing layers need all eigenvalues: for moments where there are no outliers, for point masses, and for outliers in
-    a gap.
+    Missing layers need all eigenvalues: for moments if there are no outliers, for point masses, and for outliers in a
+    gap.
     """
     ends = {}
     for layer in solution.layers:
@@ -35,7 +35,7 @@ def ends_to_compare(solution: Prediction) -> Mapping[str, int]:
 
 
 def _most_outside(layer: Layer) -> int | None:
-    """Return the most outliers on one side of the bulk at any time; None if all eigenvalues are needed."""
+    """Return the largest number of outliers on one side of the bulk at any time; None if all eigenvalues are needed."""
     if not len(layer.outliers) or not bulk_intervals(layer.law.edges) or layer.atoms:
         return None
     most = 0

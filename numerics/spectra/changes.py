@@ -20,7 +20,7 @@ class Change:
             rank-one update.
         distance: Kolmogorov-Smirnov distance between all singular values of the two.
 
-    moved and stable_rank are None where shapes differ; stable_rank also where nothing changed.
+    moved and stable_rank are None if shapes differ; stable_rank also if nothing changed.
     """
 
     before: FittedSpectrum

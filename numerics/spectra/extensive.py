@@ -35,7 +35,7 @@ def with_another_law(one: FittedSpectrum) -> FittedSpectrum:
 
 
 def fit_extensive(one: FittedSpectrum) -> ExtensiveFit | None:
-    """Return the nearest law of the setting; None where it is not built, or has no such bulk."""
+    """Return the nearest law of the setting; None if it is not built, or has no such bulk."""
     solver = load_built(SETTING)
     if solver is None:
         return None

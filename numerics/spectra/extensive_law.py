@@ -32,7 +32,7 @@ class ExtensiveFit:
 
     @property
     def fits(self) -> bool:
-        """Whether the law holds within noise; other laws as flexible may hold as well."""
+        """Whether the law holds within noise; other laws with as many parameters may hold as well."""
         return self.few_beyond and self.distance <= self.distance_allowed
 
     def density(self, singular: np.ndarray) -> np.ndarray:

@@ -64,7 +64,7 @@ class FittedOutlier:
         singular_value: of W / sqrt(columns).
         eigenvalue: of W^T W / rows.
         tracy_widom: distance from the edge in units of the Tracy-Widom scale.
-        p_value: probability that noise alone reaches as far; None where the bulk is not Marchenko-Pastur.
+        p_value: probability that noise alone reaches as far; None if the bulk is not Marchenko-Pastur.
         spike: strength of the independent rank-one term with this singular value; None below the bulk.
         error: standard deviation of that singular value; None below the bulk.
     """
@@ -116,9 +116,9 @@ class FittedSpectrum:
     vectors: tuple[TopVectors, ...] = ()
     """Localisation of the singular vectors of the largest singular values, of outliers if there are any."""
     tail: PowerTail | None = None
-    """A power law fitted to the largest eigenvalues; None where they are too few."""
+    """A power law fitted to the largest eigenvalues; None if they are too few."""
     extensive: ExtensiveFit | None = None
-    """The fitted law of a step with extensively many outputs, where Marchenko-Pastur does not suffice."""
+    """The fitted law of a step with extensively many outputs, if Marchenko-Pastur does not suffice."""
 
     def __repr__(self) -> str:
         low, high = self.singular_edges
@@ -149,7 +149,7 @@ class FittedSpectrum:
 
     @property
     def tail_doubts(self) -> tuple[str, ...]:
-        """Reasons not to believe the power law of the tail; empty where it is believed."""
+        """Reasons not to trust the power law of the tail; empty if it is trusted."""
         if self.tail is None:
             return (f"fewer than {LEAST_COUNT} eigenvalues, or all of one size",)
         described = not self.wants_another_law or self.picture == EXTENSIVE
@@ -179,7 +179,7 @@ class FittedSpectrum:
 
 
 def layout_of(shape: tuple[int, ...], wanted: str = "auto") -> str:
-    """Return how an array is read as a matrix; raise NoSpectrum where it cannot be, or is too small."""
+    """Return (layout, rows, columns) of an array read as a matrix, or an error message if this is impossible."""
     if len(shape) == 2:
         layout, rows, columns = MATRIX, *shape
     elif len(shape) == 4:
@@ -218,7 +218,7 @@ def gram_of(matrix: np.ndarray) -> np.ndarray:
 def squared_singular_values(matrix: np.ndarray, gram: np.ndarray) -> np.ndarray:
     """Return the squared singular values, descending, from the Gram matrix of the smaller side.
 
-    They are accurate to about 1e-13 of the largest one. Where the smallest would keep fewer than four digits, singular
+    They are accurate to about 1e-13 of the largest one. If the smallest would have fewer than four digits, singular
     values of the R factor of a QR decomposition are used.
     """
     squares: np.ndarray = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
@@ -446,13 +446,13 @@ def spike_at(singular: float, longer: int, shorter: int) -> tuple[float, float] 
 
 
 def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1e-3) -> FittedSpectrum:
-    """Return the fitted spectrum of one array; raise NoSpectrum where there is none, or no bulk to fit."""
+    """Return the fitted spectrum of one array, or a message if it has no spectrum, or no bulk to fit."""
     read_as = layout_of(array.shape, layout)
     matrix = unfold(array, read_as)
     finite = np.isfinite(matrix)
     if not finite.all():
         raise NoSpectrum(
-            f"{int((~finite).sum())} entries are NaN or infinite: the training diverged or the file is damaged",
+            f"{int((~finite).sum())} entries are NaN or infinite: training diverged or the file is damaged",
             damaged=True,
         )
     largest = max(float(matrix.max()), -float(matrix.min()))
@@ -466,7 +466,7 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
         matrix = matrix[live_rows][:, live_columns]
         if min(matrix.shape) < SMALLEST_SIDE:
             raise NoSpectrum(
-                f"without its zero rows and columns it is {matrix.shape[0]} x {matrix.shape[1]}: too small for a bulk"
+                f"without zero rows and columns it is {matrix.shape[0]} x {matrix.shape[1]}: too small for a bulk"
             )
     try:
         with threads_for(min(matrix.shape)):

@@ -12,7 +12,7 @@ def kind_and_depth(name: str) -> tuple[str, int | None]:
     """Return the name with its first number as a star, and that number: `h.3.mlp.weight` is `h.*.mlp.weight` at 3.
 
     A part of the name that is a number counts first, such as the 3 of `h.3.mlp.fc1`; then one at the end of a part,
-    such as in `W1` or `layers_2/kernel`. Depth is None where there is none.
+    such as in `W1` or `layers_2/kernel`. Depth is None if the name has no number.
     """
     pieces = re.split(r"([./])", name)
     for pattern in (r"()(\d+)", r"(\D+)(\d+)"):

@@ -13,8 +13,8 @@ from numerics.support.threads import threads_for
 MOST_VECTORS = 8
 """Most outliers whose singular vectors are computed."""
 LOCALISED = 6.0
-"""Standard deviations above a random direction from which a vector counts as localised: chance has it once in a
-thousand at 20 entries, once in eight thousand at 300."""
+"""Number of standard deviations above a random direction from which a vector counts as localised: the probability by
+chance is 1/1000 at 20 entries, 1/8000 at 300."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class TopVectors:
         rank: 0 for the largest singular value.
         left: over the rows of the matrix.
         right: over its columns.
-        doubts: reasons not to believe that these are the rows and columns of a learned direction.
+        doubts: reasons not to trust that these are the rows and columns of a learned direction.
     """
 
     rank: int

@@ -2,8 +2,8 @@
 
 The method is that of Clauset, Shalizi and Newman (2009). The exponent above a given start is the maximum-likelihood
 estimate, 1 + count / sum log(eigenvalue / start), which is Hill's estimator; the start is where the Kolmogorov-Smirnov
-distance is smallest. The standard error is the spread over bootstrap samples, each with a start of its own. Goodness of
-fit is the fraction of synthetic spectra, a drawn tail above a resampled body, that fit worse. Vuong's test compares the
+distance is smallest. The standard error is the spread over bootstrap samples, each with its own start. Goodness of fit
+is the fraction of synthetic spectra, a drawn tail above a resampled body, that fit worse. Vuong's test compares the
 likelihood with that of an exponential tail above the same start.
 """
 
@@ -35,7 +35,7 @@ class PowerTail:
         start: smallest eigenvalue of the tail.
         count: number of eigenvalues in the tail.
         distance: Kolmogorov-Smirnov distance of the tail from its law.
-        p_value: chance that a true power law fits worse; None where it was not computed.
+        p_value: probability that a true power law fits worse; None if it was not computed.
         preference: log-likelihood ratio to an exponential tail, in standard errors; positive for the power law.
     """
 
@@ -68,7 +68,7 @@ class _Hill:
 
 
 def fit_tail(eigenvalues: np.ndarray, goodness: bool) -> PowerTail | None:
-    """Return the power law of the largest of some positive eigenvalues; None where there are too few.
+    """Return the power law of the largest of some positive eigenvalues; None if there are too few.
 
     goodness: whether to compute the p-value, which doubles the time.
     """

@@ -1,4 +1,4 @@
-"""A trained matrix compared with the bulk and the outliers of a solved theory.
+"""Comparison of a trained matrix with the bulk and the outliers of a solved theory.
 
 Theory and checkpoint have different units, so the matrix is rescaled such that the upper edges of both bulks coincide,
 and the factor is reported.
@@ -17,14 +17,14 @@ EDGE_TOLERANCE = 0.02
 """Largest difference of lower edges, relative to the upper edge, for bulks of the same shape."""
 
 AGREES, DIFFERS, MISSING, MORE = "agrees", "differs", "not in the matrix", "not in the theory"
-HIDDEN = "too close to the edge to be seen at this size"
+HIDDEN = "too close to the edge to be resolved at this size"
 SHOWN = "shown, not compared"
 """Verdict on outliers without a known error, below the bulk or in a gap."""
 
 
 @dataclass(frozen=True)
 class ExpectedSpectrum:
-    """Edges and outliers of a solved theory; errors are standard errors, None where exact."""
+    """Edges and outliers of a solved theory; errors are standard errors, None if exact."""
 
     name: str
     edges: tuple[float, float]
@@ -53,7 +53,7 @@ class MatchedOutlier:
 class TheoryComparison:
     """The comparison of a matrix with a theory.
 
-    `factor` converts eigenvalues of W^T W / rows to those of the theory; it is 1 where both use the same units.
+    `factor` converts eigenvalues of W^T W / rows to those of the theory; it is 1 if both use the same units.
     """
 
     theory: ExpectedSpectrum
@@ -68,8 +68,8 @@ class TheoryComparison:
 def compare_with_theory(spectrum: FittedSpectrum, theory: ExpectedSpectrum) -> TheoryComparison:
     """Compare outliers by rank on each side of the bulk, in standard deviations.
 
-    The theory is of infinite size and the matrix is one draw: its outliers fluctuate as those of independent spikes, to
-    which the error of a sampled theory is added in quadrature.
+    The theory is of infinite size and the matrix is one draw. Its outliers fluctuate like those of independent spikes;
+    the error of a sampled theory is added in quadrature.
     """
     factor = theory.edges[1] / spectrum.eigenvalue_edges[1]
     edges = (factor * spectrum.eigenvalue_edges[0], factor * spectrum.eigenvalue_edges[1])
@@ -134,14 +134,14 @@ def _hidden(spectrum: FittedSpectrum, eigenvalue: float) -> bool:
 
 def _verdict(spectrum: FittedSpectrum, theory: ExpectedSpectrum, pairs: list[MatchedOutlier], same_shape: bool) -> str:
     if spectrum.verdict == NOT:
-        return "not comparable: the bulk of the matrix is not Marchenko-Pastur, so that it has no edge to compare with"
+        return "not comparable: the bulk of the matrix is not Marchenko-Pastur and has no edge for comparison"
     if not same_shape:
         root = math.sqrt(theory.edges[0] / theory.edges[1])
         ratio = ((1.0 - root) / (1.0 + root)) ** 2
         here = min(spectrum.aspect_ratio, 1.0 / spectrum.aspect_ratio)
         return (
-            f"another shape: the bulk of the theory is that of sides in ratio {ratio:.4g}, and the matrix has "
-            f"{here:.4g}; solve the theory at the ratio of the matrix"
+            f"different shapes: the bulk of the theory belongs to a ratio of sides of {ratio:.4g}, but the matrix "
+            f"has {here:.4g}; solve the theory at the ratio of the matrix"
         )
     wrong = [pair for pair in pairs if not pair.agrees]
     if wrong:

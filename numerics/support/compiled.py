@@ -1,8 +1,8 @@
-"""Persistent cache of compiled JAX programs, stored and signed as derived code is.
+"""Persistent cache of compiled JAX programs, stored and signed like generated code.
 
 JAX's own cache reads any file in its directory, warns about damaged entries and never replaces them. This cache returns
-only what this user has written. JAX has no public interface for a custom cache; where a version of JAX stores its cache
-elsewhere, programs are not cached.
+only what this user has written. JAX has no public interface for a custom cache; with versions of JAX that store their
+cache elsewhere, programs are not cached.
 """
 
 from __future__ import annotations

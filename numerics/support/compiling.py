@@ -25,7 +25,7 @@ def compiled(function: Callable[..., Any], *, quickly: bool = False, static: Seq
     Args:
         function: the function.
         quickly: compile without optimisation, for programs that run no longer than they compile.
-        static: names of arguments that fix shapes.
+        static: names of arguments that determine shapes.
     """
     return jax.jit(function, static_argnames=tuple(static), compiler_options=_understood(quickly))
 

@@ -1,6 +1,6 @@
-"""Eigenvalues of real matrices that need not be symmetric, in operations that every JAX device has.
+"""Eigenvalues of general real matrices, in operations available on every JAX device.
 
-JAX calls LAPACK for them, on a GPU through the host. Here the QR algorithm is a JAX program: balancing, Householder
+JAX calls LAPACK for them, on a GPU via the host. Here the QR algorithm is a JAX program: balancing, Householder
 reduction to Hessenberg form, and Francis steps with two shifts. All loops have the same length for all matrices of a
 batch, except the outermost one.
 """
@@ -18,9 +18,9 @@ EPS = 2.0**-52
 BALANCING = 8
 """Passes over all rows and columns that equalise their norms."""
 STEPS = 30
-"""Francis steps per row after which a matrix has no eigenvalues (NaN), as in LAPACK."""
+"""Francis steps per row after which the eigenvalues are NaN, as in LAPACK."""
 STUCK = 10
-"""Francis steps without a smaller block after which a step takes other shifts."""
+"""Francis steps without deflation after which a step uses exceptional shifts."""
 
 
 def eigenvalues(matrix: Array) -> Array:
@@ -43,8 +43,8 @@ def eigenvalues_by_qr(matrix: Array) -> Array:
 
 
 def _without_isolated(matrix: Array) -> Array:
-    """Return a matrix with the same eigenvalues, where rows and columns are diagonal that are triangular after a
-    permutation. Eigenvalues of a triangular matrix stay exact."""
+    """Return a matrix with the same eigenvalues, in which rows and columns that are triangular after a permutation are
+    made diagonal. Eigenvalues of a triangular matrix remain exact."""
     diagonal = jnp.eye(len(matrix), dtype=bool)
 
     def coupled(kept: Array) -> Array:
@@ -81,7 +81,7 @@ def _balanced(matrix: Array) -> Array:
 
 
 def _reflection(v: Array) -> tuple[Array, Array]:
-    """Return w and b so that 1 - b w w^T maps v to a multiple of the first unit vector; b = 0 where v has one entry."""
+    """Return w and b such that 1 - b w w^T maps v to a multiple of the first unit vector; b = 0 if v has one entry."""
     size = jnp.max(jnp.abs(v))
     v = v / jnp.where(size > 0, size, 1.0)
     norm = jnp.sqrt(jnp.sum(v**2))
@@ -110,7 +110,7 @@ def _hessenberg(matrix: Array) -> Array:
 
 
 def _links(h: Array) -> Array:
-    """Return for each row but the last whether its subdiagonal entry counts."""
+    """Return for each row but the last whether its subdiagonal entry is significant."""
     diagonal, below = jnp.diagonal(h), jnp.diagonal(h, -1)
     size = jnp.abs(diagonal[:-1]) + jnp.abs(diagonal[1:])
     size = jnp.where(size > 0, size, jnp.sqrt(jnp.sum(h**2)))
@@ -129,8 +129,8 @@ def _quasi_triangular(h: Array) -> tuple[Array, Array]:
         return (high > 0) & (count < STEPS * n)
 
     def deflated(h: Array) -> tuple[Array, Array, Array]:
-        """Return the matrix without entries that do not count, and first and last row of the last block of more than
-        two rows; zero for both without any."""
+        """Return the matrix without insignificant entries, and first and last row of the last block of more than two
+        rows; zero for both without any."""
         linked = _links(h)
         h = h.at[index[1:], index[:-1]].multiply(linked)
         high = jnp.max(jnp.where(linked[1:] & linked[:-1], index[2:], 0))
@@ -148,9 +148,10 @@ def _quasi_triangular(h: Array) -> tuple[Array, Array]:
 
 
 def _francis_step(h: Array, low: Array, high: Array, unusual: Array) -> Array:
-    """Return the matrix after one implicit QR step with two shifts on rows `low` to `high`; as it is if there are none.
+    """Return the matrix after one implicit QR step with two shifts on rows `low` to `high`; unchanged if there are
+    none.
 
-    unusual: take shifts that do not come from the last two rows, where those lead nowhere.
+    unusual: use exceptional shifts instead of those of the last two rows.
     """
     n = len(h)
     wide = jnp.pad(h, ((0, 3), (0, 3)))

@@ -11,13 +11,14 @@ import numpy as np
 
 DIGITS = 6
 SAME = 1e-7
-"""Outliers that differ by less than this, relatively, are one of higher multiplicity."""
+"""Relative difference below which outliers are treated as one of higher multiplicity."""
 NOISE = 1e-13
-"""Numbers below this are rounding noise, and so are errors below this fraction of their number."""
+"""Numbers below this are rounding errors, and so are standard errors below this fraction of their number."""
 
 
 def shown_number(value: float | None, error: float | None = None) -> str:
-    """Six digits; with an error as many digits as it leaves, 2.912(6); rounding noise is 0."""
+    """Return a number with six digits; with an error, with the digits that the error leaves, 2.912(6); rounding errors
+    become 0."""
     if value is None:
         return "-"
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -39,7 +40,7 @@ def shown_cell(value: Any, error: float | None = None) -> str:
 
 
 def with_error(value: float, error: float) -> str:
-    """A number with its standard error in units of the last digits: 2.912(6), 0.0123(15), 1.20(3)e-7."""
+    """Return a number with its standard error in units of the last digits: 2.912(6), 0.0123(15), 1.20(3)e-7."""
     if abs(value) > 0 and error < 10.0 ** -(DIGITS + 4) * abs(value):
         return f"{value:.{DIGITS + 4}g}({error:.1e})"
     size = max(abs(value), error)
@@ -57,7 +58,7 @@ def with_error(value: float, error: float) -> str:
 
 
 def grouped(values: Sequence[float] | np.ndarray) -> list[tuple[int, int, float]]:
-    """Runs of equal values: place of the first, how many, value."""
+    """Return runs of equal values: position of the first, length, value."""
     found: list[tuple[int, int, float]] = []
     for place, value in enumerate(values):
         if found and abs(value - found[-1][2]) <= SAME * abs(value):

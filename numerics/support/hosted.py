@@ -13,10 +13,10 @@ from numerics.runtime.interface import Array
 
 
 def hosted(compute: Callable[[np.ndarray, bool], np.ndarray], shape: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Return a function of a vector x that JAX may compile, map and differentiate once; second derivatives are NaN.
+    """Return a function of a vector x that JAX can compile, map and differentiate once; second derivatives are NaN.
 
     Args:
-        compute: gives at x (values, False) or (values with slopes along a last axis, True).
+        compute: returns at x (values, False) or (values with derivatives along a last axis, True).
         shape: of the values.
     """
 

@@ -21,10 +21,10 @@ def lifted(function: Callable[[Array], Array], quickly: bool = False) -> Callabl
     precision.
 
     JAX's rules for derivatives, batching and lowering retrace the operations that they act on. Operations traced in
-    double precision must not meet rules that run in single precision. A caller therefore sees one primitive, and each
-    of its rules switches on double precision.
+    double precision must not meet rules that run in single precision. A caller therefore sees a single primitive, and
+    each of its rules activates double precision.
 
-    quickly: compile without optimisation where no caller compiles it.
+    quickly: compile without optimisation unless a caller compiles it.
     """
     inner = _Lifted(function, quickly)
     return lambda x: _apply(x, inner)

@@ -1,4 +1,4 @@
-"""How much memory a solution takes at most at one time, from shapes alone, before anything is drawn."""
+"""Peak memory of a solution, estimated from shapes before anything is drawn."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from numerics.training.shelf import IN_MEMORY
 SHARE = 0.9
 """Fraction of the memory of the machine that a solution may take by default."""
 ALONE = 3e8
-"""What Python and its libraries take."""
+"""Bytes of Python and its libraries."""
 PROGRAMS = 1.2e8
-"""What one more program of a forward pass takes, with the compiler that wrote it."""
+"""Bytes of one more program of a forward pass, including its compilation."""
 
 
 def memory_of_machine() -> float:
-    """Bytes; infinite where the system does not say."""
+    """Return the memory in bytes; infinite if the system does not report it."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -40,8 +40,8 @@ def memory_of_machine() -> float:
 def expected_memory(
     solver: Solver, values: dict[str, Any], sampling: Sampling, labels: Sequence[str] | None, path: bool | None
 ) -> ExpectedMemory:
-    """What a sampled solution takes at most. labels: of the probed matrices that are wanted, all if None; path: whether
-    outliers at every time are, None for those of eigenproblems that are not large."""
+    """Return the peak memory of a sampled solution. labels: of the requested probed matrices, all if None; path:
+    whether outliers at every time are needed, None for those of eigenproblems that are not large."""
     training, p = solver.sampled_pass, solver.point(values)
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
     shapes = training.extents(p, steps)
@@ -74,7 +74,8 @@ def expected_memory(
 def _of_outliers(
     p: Point, matrix: ProbedMatrix, shapes: dict[OrderKey, tuple[int, ...]], steps: int, replicas: int, last: bool
 ) -> float:
-    """What the eigenproblems of a matrix take. last: whether large ones are solved for the last time only."""
+    """Return the memory of the eigenproblems of a matrix. last: whether large ones are solved for the last time
+    only."""
     if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
         return 0.0
     struct: Any = jax.ShapeDtypeStruct
@@ -99,7 +100,7 @@ def _of_outliers(
 
 
 def check_expected(expected: ExpectedMemory, most: float | None) -> None:
-    """Refuse what would take more than `most` bytes; unless that is given, a share of the memory of the machine."""
+    """Refuse a solution that would need more than `most` bytes, by default a fraction of the memory of the machine."""
     bound = SHARE * memory_of_machine() if most is None else most
     if expected.most <= bound:
         return
@@ -107,6 +108,6 @@ def check_expected(expected: ExpectedMemory, most: float | None) -> None:
     if expected.most == expected.outliers:
         less += ", or leave out spectra (layer=none) or their path (path=False)"
     raise ParameterError(
-        f"this takes {expected.sentence}, and {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
+        f"this takes {expected.sentence}, but {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
         "(memory=GB, --memory GB)"
     )

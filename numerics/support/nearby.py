@@ -1,4 +1,4 @@
-"""From results at order parameters near each other to one result without bias, and its error."""
+"""A bias-corrected result and its error from results at nearby order parameters."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ from numerics.runtime.operators import Operator
 
 V = TypeVar("V", float, np.ndarray)
 KNOWN = 0.9
-"""An error is given where so many of the contributions to it are known."""
+"""Fraction of the contributions to an error that must be known."""
 
 
 def without_bias(whole: V, halves: V, share: float) -> V:
-    """The value of all sites and a share of how far it is from that of halves: one where a bias falls as 1/sites."""
+    """Return the value of all sites plus a fraction of its difference from that of halves; the fraction is one if the
+    bias decreases as 1/sites."""
     found: V = whole + share * (whole - halves)
     return found
 
 
 class ReadTogether(Mapping[OrderKey, np.ndarray]):
-    """Order parameters that are made when they are read, several for little more than one."""
+    """Order parameters that are computed on access, several at little more than the cost of one."""
 
     @abstractmethod
     def read(self, keys: Sequence[OrderKey]) -> dict[OrderKey, np.ndarray]:
-        """Those with these names."""
+        """Return those with these names."""
 
     def __getitem__(self, key: OrderKey) -> np.ndarray:
         return self.read((key,))[key]
 
 
 class Moved(ReadTogether):
-    """Order parameters that are moved along a direction, to first order."""
+    """Order parameters shifted along a direction, to first order."""
 
     @abstractmethod
     def changes(self, keys: Sequence[OrderKey]) -> dict[OrderKey, Operator]:
-        """What those with these names are moved by."""
+        """Return the shifts of those with these names."""
 
 
 def read(order: Order, keys: Sequence[OrderKey] | None = None) -> dict[OrderKey, np.ndarray]:
-    """Order parameters with these names, all if none are given."""
+    """Return order parameters with these names, all if none are given."""
     wanted = tuple(order) if keys is None else tuple(keys)
     return order.read(wanted) if isinstance(order, ReadTogether) else {key: order[key] for key in wanted}
 
@@ -54,11 +55,11 @@ def read(order: Order, keys: Sequence[OrderKey] | None = None) -> dict[OrderKey,
 class Nearby:
     """Order parameters near those of all sites.
 
-    varied: moved by each independent contribution to the error of a result without bias, one standard deviation at a
-    time; counted: how much of what each of them changes is an error. half: of passes over half of the sites; None where
-    the bias is left. share: the bias of all sites in units of how much more halves have, and doubt how far that may be
-    off. replicas: so many of `varied`, the first ones, are moved by noise, by amounts that add up to nothing. unbiased:
-    moved, to first order, by what is taken off results; None where the bias is left.
+    varied: shifted by each independent contribution to the error of a bias-corrected result, one standard deviation at
+    a time; counted: the fraction of each of these changes that counts as an error. half: of passes over half of the
+    sites; None without bias correction. share: the bias of all sites as a fraction of the additional bias of halves,
+    and doubt its uncertainty. replicas: the number of leading entries of `varied` that are shifted by noise, by amounts
+    that sum to zero. unbiased: shifted, to first order, by the bias correction; None without it.
     """
 
     varied: tuple[Order, ...] = ()
@@ -71,12 +72,12 @@ class Nearby:
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """All of them, in the order in which `estimate` takes results."""
+        """Return all of them, in the order in which `estimate` takes results."""
         return (*self.varied, *(order for order in (self.half, self.unbiased) if order is not None))
 
     def estimate(self, value: float, others: Sequence[float | None]) -> tuple[float, float]:
-        """A result without bias and its standard error, from its value at the order parameters of all sites and at
-        those near them; None where there is none. The error is infinite where too few are known."""
+        """Return a bias-corrected result and its standard error, from its value at the order parameters of all sites
+        and at nearby ones; None for missing values. The error is infinite if too few values are known."""
         count = len(self.varied)
         base, unsure = value, 0.0
         if self.half is not None:
@@ -91,8 +92,8 @@ class Nearby:
         return base, math.sqrt(sum(known) * count / len(known) + unsure**2)
 
     def added_by_noise(self, value: float, others: Sequence[float | None]) -> float:
-        """What noise adds to a result on average. What replicas change it by in first order adds up to nothing, so that
-        their sum is of second order, and noise has the same."""
+        """Return the mean contribution of noise to a result. The first-order changes of replicates sum to zero, so
+        their sum is of second order and equals the contribution of noise."""
         pairs = zip(self.counted[: self.replicas], others, strict=False)
         known = [part**2 * (x - value) for part, x in pairs if x is not None]
         return sum(known) * self.replicas / len(known) if known else 0.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 UNUSUAL = (TypeError, ValueError, AttributeError, IndexError, KeyError, ArithmeticError)
-"""Errors that a generated function raises when it is called with other types than it was generated for."""
+"""Errors that a generated function raises when it is called with unexpected types."""
 
 
 def with_names(function: Callable[..., Any], names: Mapping[str, Any]) -> Callable[..., Any]:

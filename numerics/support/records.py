@@ -1,4 +1,4 @@
-"""Frozen records that hold arrays: the arrays are read-only, and records are equal if all their parts are."""
+"""Frozen records that contain arrays: the arrays are read-only, and records are equal if all their parts are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ArrayRecord:
 
 
 def read_only(values: Any) -> np.ndarray:
-    """Return a copy as an array of numbers that cannot be written to; None becomes NaN."""
+    """Return a copy as a read-only array of numbers; None becomes NaN."""
     array = np.array(values, float)
     array.flags.writeable = False
     return array
@@ -43,7 +43,7 @@ def _lock(value: Any) -> None:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Whether two values of nested records, mappings, sequences and arrays are equal; NaN equals NaN."""
+    """Return whether two values of nested records, mappings, sequences and arrays are equal; NaN equals NaN."""
     if is_dataclass(one):
         names = [field.name for field in fields(one) if field.compare]
         return type(one) is type(other) and all(are_equal(getattr(one, n), getattr(other, n)) for n in names)

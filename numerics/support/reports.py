@@ -1,6 +1,6 @@
 """How the numbers of a solution were computed, as typed records: closure, quadrature, sampling, bulk, replicates.
 
-Every number has a field. The property `sentence` says the same in words, for output only; nothing reads it back.
+Every number has a field. The property `sentence` expresses the record in words, for output only; it is never parsed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Closure = Literal["exact", "quadrature", "sampled"]
 
 
 class Described(ABC):
-    """A record that can be said in words."""
+    """A record with a description in words."""
 
     @property
     @abstractmethod
@@ -55,7 +55,7 @@ class QuadratureReport(Described):
     nodes: int
     """Quadrature nodes per axis."""
     coarser: int
-    """Nodes per axis of the coarser run that it is compared with."""
+    """Nodes per axis of the coarser run used for comparison."""
     error: float
     """Largest relative change of order parameters and observables between the two runs."""
 
@@ -70,7 +70,7 @@ class QuadratureReport(Described):
             if self.over == "Gaussian fields"
             else f"exact forward pass for each of {self.nodes} values of a trait"
         )
-        return f"{way}, moved by {self.error:.1e} from {self.coarser}"
+        return f"{way}, relative change {self.error:.1e} from {self.coarser}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class BiasCorrection(Described):
 
     @property
     def sentence(self) -> str:
-        return f"taken off: {self.share:.2f}({self.doubt:.2f}) of the difference to halves"
+        return f"subtracted: {self.share:.2f}({self.doubt:.2f}) of the difference to halves"
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class BulkMethod(Described):
         told = f"{self.responses} response equations with averages over {which}, followed by Newton's method"
         if self.nodes is None or self.error is None:
             return told
-        return f"{told}; densities at {self.nodes} values, moved by {self.error:.1e} with twice as many"
+        return f"{told}; densities at {self.nodes} nodes, relative change {self.error:.1e} with twice as many"
 
 
 @dataclass(frozen=True)
@@ -167,28 +167,29 @@ class ReplicateMethod(Described):
     """How the outliers of each replicate were computed, which give the standard errors."""
 
     way: Literal["followed", "solved", "from the mean", "first order", "differences"]
-    """By continuation from the mean, solved anew, from eigenvectors of the mean, to first order, or by differences."""
+    """By continuation from the mean, solved separately, from eigenvectors of the mean, to first order, or by
+    differences."""
     discrepancy: float | None = None
-    """Difference from an independent solution of the replicate that moves most, in standard errors."""
+    """Difference from an independent solution of the replicate that changes most, in standard errors."""
     reason: str = ""
-    """Why replicates were solved anew; empty otherwise."""
+    """Why replicates were solved separately; empty otherwise."""
 
     @property
     def sentence(self) -> str:
         if self.way == "followed":
-            return f"followed from the mean; the farthest, solved again, agrees to {self.discrepancy:.1g} errors"
+            return f"continued from the mean; the farthest, solved again, agrees to {self.discrepancy:.1g} errors"
         if self.way == "solved":
-            return f"each replicate solved anew: {self.reason}"
+            return f"each replicate solved separately: {self.reason}"
         if self.way == "from the mean":
             return "each solved from the mean's vectors"
         if self.way == "differences":
-            return f"differences, since to first order they are off by {self.discrepancy:.1g} errors"
-        return f"to first order; differences of the one that moves most agree to {self.discrepancy:.1g} errors"
+            return f"differences, because first-order changes are off by {self.discrepancy:.1g} errors"
+        return f"to first order; differences for the one that changes most agree to {self.discrepancy:.1g} errors"
 
 
 @dataclass(frozen=True)
 class UndecidedOutlier(Described):
-    """An outlier that sampling leaves undecided: some replicates lack it, or it is within an error of an edge."""
+    """An outlier that sampling leaves undecided: some replicates lack it, or it lies within an error of an edge."""
 
     edge: float | None = None
     """The edge in question, if its position is known only to a standard error."""
@@ -200,7 +201,7 @@ class UndecidedOutlier(Described):
         if self.edge is None or self.error is None:
             return "an outlier is within its standard error of the edge, or some replicates lack it; raise samples"
         return (
-            f"whether there is an outlier at the edge {self.edge:.6g} is not decided: that is known to "
+            f"whether there is an outlier at the edge {self.edge:.6g} is undecided: the error of the edge is "
             f"{self.error:.1g}; raise samples"
         )
 
@@ -231,8 +232,8 @@ class MissingOverlaps(Described):
     @property
     def sentence(self) -> str:
         if self.why == "dependent spikes":
-            return "not given: the spikes are too nearly dependent for sampled order parameters"
-        return f"not given: vectors are read off A(z), of about {self.rows} rows; take fewer steps or labels"
+            return "not available: the spikes are too nearly dependent for sampled order parameters"
+        return f"not available: vectors need A(z), which has about {self.rows} rows; take fewer steps or labels"
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class PathErrors(Described):
     times: int
     """Number of times on the path."""
     anew: int = 0
-    """Times at which replicates were solved anew instead of followed."""
+    """Times at which replicates were solved separately instead of continued."""
     unknown: int = 0
     """Times at which outliers have no standard error."""
 
@@ -250,11 +251,11 @@ class PathErrors(Described):
     def sentence(self) -> str:
         told = "followed from the mean"
         if self.anew:
-            told += f"; at {self.anew} of {self.times} times each replicate is solved anew"
+            told += f"; at {self.anew} of {self.times} times each replicate is solved separately"
         if self.unknown:
             told += (
-                f"; not given at {self.unknown} of {self.times} times: replicates differ too much to be followed, and "
-                "matrices are too large to solve for each; raise samples"
+                f"; not available at {self.unknown} of {self.times} times: replicates differ too much for "
+                "continuation, and matrices are too large to solve each of them; raise samples"
             )
         return told
 
@@ -268,7 +269,7 @@ class OmittedPath(Described):
 
     @property
     def sentence(self) -> str:
-        return f"given if it is asked for: the eigenproblem has {self.rows} rows"
+        return f"computed on request: the eigenproblem has {self.rows} rows"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Functions of one point, mapped over many points that several devices share."""
+"""Functions of one point, mapped over many points that are distributed over several devices."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 POINTS = "points"
-"""The axis of devices along which points are shared out."""
+"""The mesh axis along which points are distributed."""
 
 
 def mesh_of(devices: Sequence[Any]) -> Mesh:
-    """Return devices in a row."""
+    """Return a one-dimensional mesh of devices."""
     return Mesh(np.array(devices), (POINTS,))
 
 
 def along_points() -> PartitionSpec:
-    """Return how arrays lie whose leading axis devices share."""
+    """Return the sharding of arrays whose leading axis is distributed."""
     return PartitionSpec(POINTS)  # type: ignore[no-untyped-call]  # JAX gives it no types
 
 
 def everywhere() -> PartitionSpec:
-    """Return how arrays lie that every device has."""
+    """Return the sharding of arrays that are replicated on every device."""
     return PartitionSpec()  # type: ignore[no-untyped-call]  # JAX gives it no types
 
 
 def sharded(function: Callable[..., Any], devices: Sequence[Any], shared: int = 0) -> Callable[..., Any]:
-    """Return the function mapped over the leading axis of its arguments, an equal part of it on each device.
+    """Return the function mapped over the leading axis of its arguments, with equal parts on all devices.
 
-    Every device runs the program of one device on its part and waits for no other. shared: how many of the last
-    arguments all points have in common.
+    Every device runs the program of one device on its part without synchronisation. shared: the number of last
+    arguments common to all points.
     """
 
     def together(*arguments: Any) -> Any:

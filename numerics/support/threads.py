@@ -1,7 +1,7 @@
 """Thread limits for small linear algebra.
 
 BLAS threads spin while they wait. For small matrices they wait most of the time, which costs as much as the
-computation, and more where other processes need the cores.
+computation, and more if other processes need the cores.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ POLYNOMIALS = (1, 1, 2, 2, 6, 6, 18)
 """Number of Sobol dimensions whose primitive polynomial over GF(2) has degree 1, 2, ..."""
 SITES_PER_NORMAL = 4
 """Sites of a half per normal whose moments are made exact. Halves and the whole treat the same normals, so that their
-biases differ in size only. More sites per normal lower the bias of moment matching; fewer lower the variance."""
+biases differ only in size. More sites per normal lower the bias of moment matching; fewer lower the variance."""
 
 Groups = tuple[tuple[str, ...], ...]
 """Names of normals that belong to the same sites."""
@@ -67,8 +67,8 @@ def even_dimensions(points: int) -> int:
     """Return the number of Sobol dimensions that are equidistributed pairwise with this many points, a power of two.
 
     For dimensions with polynomials of degrees a and b, 2^m points are equidistributed in cells of area 2^(t - m), with
-    t = a + b - 2 (a digital net). For t > m correlations of a pair need not fall with the number of points. Matching
-    their moments then leaves a bias that halves share, so that bias correction does not see it.
+    t = a + b - 2 (a digital net). For t > m the correlations of a pair need not decrease with the number of points.
+    Matching their moments then leaves a bias common to the halves, which bias correction does not detect.
     """
     degrees = [0, *(degree for degree, count in enumerate(POLYNOMIALS, 1) for _ in range(count))]
     return sum(4 ** (degree - 1) <= points for degree in degrees)
@@ -87,7 +87,7 @@ def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]], 
     """Return the kind of normals that changes sign in the second site of each antithetic pair: the one with the fewest
     normals; None without one.
 
-    Averages of odd functions of it vanish exactly, as the output of a network does before training. Sites of a pair
+    Averages of odd functions of it vanish exactly, as does the output of a network before training. Sites of a pair
     share all other normals. A sector with a single kind has no antithetic pairs.
     """
     kinds = [name for name in names if math.prod(shapes[name])] if paired else []
@@ -97,8 +97,8 @@ def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]], 
 def _as_wanted(
     groups: Groups, drawn: Mapping[str, np.ndarray], how: str, part: float, paired: bool
 ) -> dict[str, Array]:
-    """Return drawn normals with the moments and signs that a way of drawing promises. part: the smallest set of sites
-    that is drawn, as a fraction of these."""
+    """Return drawn normals with the moments and signs of a way of drawing. part: the smallest set of sites that is
+    drawn, as a fraction of these."""
     if how == "plain":
         return {name: jax.device_put(x) for name, x in drawn.items()}
     if how == "matched":
@@ -118,7 +118,7 @@ def _as_wanted(
 
 
 def _shuffled(rng: np.random.Generator, sites: int) -> np.ndarray:
-    """Return a random order of the sites within each half, each of which is a Sobol sequence by itself.
+    """Return a random order of the sites within each half, each of which is a separate Sobol sequence.
 
     Two scrambled Sobol sequences visit the same cells at the same steps. Without shuffling, normals of different
     sectors would be dependent.
@@ -149,7 +149,7 @@ def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
 def matched(groups: Groups, normals: Mapping[str, np.ndarray], part: float = 1.0) -> dict[str, np.ndarray]:
     """Return normals whose first and second sample moments are exactly those of independent standard normals.
 
-    The bias of moment matching is of order 1/sites. Where sites are few, only the leading normals of each kind are
+    The bias of moment matching is of order 1/sites. If sites are few, only the leading normals of each kind are
     matched: they belong to the first directions of a basis, which carry most of the variance.
     """
     adjusted = {name: np.asarray(x) for name, x in normals.items()}

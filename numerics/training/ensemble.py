@@ -1,8 +1,8 @@
 """Order parameters of weighted means over passes, computed on demand.
 
-A pass keeps coordinates, times x directions. Moments are times x times, and where labels and times are many they are
-larger than all that they are made of. Passes are therefore stored as they are, and moments are computed for the order
-parameters that are read: all at once if they are small, otherwise in groups that share a moment.
+A pass keeps coordinates, times x directions. Moments are arrays of times x times, which for many labels and times are
+larger than the data from which they are computed. Passes are therefore stored unchanged, and moments are computed for
+the order parameters that are read: all at once if they are small, otherwise in groups that share a moment.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ Moments = Mapping[OrderKey, np.ndarray]
 Shapes = tuple[tuple[OrderKey, tuple[int, ...]], ...]
 KeptShapes = tuple[tuple[str, tuple[int, ...]], ...]
 Layout = tuple[Any, tuple[tuple[tuple[int, ...], Any], ...]]
-"""Names and whole numbers of a point, and the shapes and types of its other values."""
+"""Names and integers of a point, and the shapes and types of its other values."""
 Columns = np.ndarray | None
 K = TypeVar("K")
 SMALL = 2e8
-"""Moments and order parameters that take less are made all at once."""
+"""Bytes of moments and order parameters below which all are computed at once."""
 FEW, STEP = 512, 128
-"""Where there are more noises, those that carry responses are put together; their number is rounded up to such steps,
-because each number is compiled by itself."""
+"""Number of noises above which those that carry responses are gathered; their number is rounded up to such steps,
+because each number is compiled separately."""
 MOST_COLUMNS = 0.7
-"""Of moments over noises only those that carry responses are made, if they are no more than this share."""
+"""Largest fraction of noises with responses for which moments over noises are restricted to those."""
 LEAST = 0.25
-"""What is left of the variance of a noise that carries responses may fall to this share of what is left in the mean."""
+"""Lower bound on the conditional variance of a noise that carries responses, as a fraction of that in the mean."""
 
 
 class Ensemble:
-    """Passes over different sites, at the same parameters."""
+    """Passes over different sites at the same parameters."""
 
     def __init__(self, training: SampledPass, p: Point, shelf: Shelf) -> None:
         self.training, self.p, self.shelf = training, p, shelf
@@ -60,7 +60,7 @@ class Ensemble:
         """What several replicas in turn have of means."""
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
-        """The number of one more pass, of which this is kept."""
+        """Store the data of one more pass and return its number."""
         self.observables.append(observables)
         self.passes.append(self.shelf.keep({name: np.asarray(x) for name, x in vars(kept).items()}))
         return len(self.passes) - 1
@@ -69,26 +69,26 @@ class Ensemble:
         return PassSum(self, terms)
 
     def order(self, terms: Sequence[Term], resolved: Resolved | float) -> Near:
-        """The order parameters of a sum of moments; resolved: noises that carry responses, or a tolerance."""
+        """Return the order parameters of a sum of moments; resolved: noises that carry responses, or a tolerance."""
         return Near(self, terms, resolved)
 
     def moved(self, mean: PassSum, terms: Sequence[Term], resolved: Resolved) -> Near:
-        """The order parameters of a mean, moved as they move, to first order, when a sum is added to its moments."""
+        """Return the order parameters of a mean with their first-order change when a sum is added to its moments."""
         return NearMean(self, terms, resolved, mean)
 
     def resolved(self, mean: PassSum, tolerance: float) -> Resolved:
-        """The noises that carry responses: not those that earlier ones determine in the mean but for a share
-        `tolerance` of their variance."""
+        """Return the noises that carry responses: those whose variance conditional on earlier ones exceeds the fraction
+        `tolerance` in the mean."""
         noted = _noted(self.training, self.p, tolerance, self.shapes, mean)
         return Resolved(_together(*map(np.asarray, one)) for one in noted)
 
     def observed(self, terms: Sequence[Term]) -> dict[str, np.ndarray]:
-        """The observables of a sum."""
+        """Return the observables of a sum."""
         tables = [(factor, self.observables[one] if isinstance(one, int) else one.observed) for factor, one in terms]
         return {name: np.asarray(sum(factor * table[name] for factor, table in tables)) for name in self.observables[0]}
 
     def moments(self, number: int, keys: tuple[OrderKey, ...], columns: Columns = None) -> Moments:
-        """Some moments of one pass; columns: of those over noises, all if None."""
+        """Return some moments of one pass; columns: of those over noises, all if None."""
         if (number, keys) in self.known:
             return self.known[number, keys]
         names = tuple(dict.fromkeys(name for key in keys for name in self.made_of[key]))
@@ -100,33 +100,33 @@ class Ensemble:
         return found
 
     def matrix(self, number: int, key: OrderKey) -> Operator:
-        """A moment of one pass, which is not written down."""
+        """Return a moment of one pass as an operator."""
         kept = {name: self.passes[number][name] for name in self.made_of[key]}
         return operator(self.training.moments_of(self.p, _as_operators(kept, self.kept_shapes))[key])
 
     @cached_property
     def kept_shapes(self) -> KeptShapes:
-        """Of what is kept of a pass."""
+        """Return the shapes of the stored data of a pass."""
         return tuple((name, np.shape(x)) for name, x in self.passes[0].items())
 
     @cached_property
     def made_of(self) -> dict[OrderKey, tuple[str, ...]]:
-        """For each moment the arrays of a pass that it needs: passes may be on disk, and only these are read."""
+        """Return for each moment the arrays of a pass that it needs: passes may be on disk, and only these are read."""
         return _made_of(self.training, _layout_of(self.p), self.kept_shapes)
 
     @cached_property
     def shapes(self) -> Shapes:
-        """Of all moments."""
+        """Return the shapes of all moments."""
         return _shapes_of_moments(self.training, _layout_of(self.p), self.kept_shapes)
 
     @cached_property
     def noises(self) -> list[frozenset[OrderKey]]:
-        """The moments that each factor of a covariance of noises is made of."""
+        """Return the moments from which each factor of a noise covariance is computed."""
         read = _noted_by(self.training, _layout_of(self.p), self.shapes)
         return [frozenset(read["left", k]) for k in range(len(read))]
 
     def columns(self, part: Part, resolved: Resolved | float) -> Columns:
-        """Noises that carry responses, where these are made of moments over noises; None where all may."""
+        """Return the noises that carry responses, if moments over noises are restricted to them; None for all."""
         keys = part[1]
         if len(self.parts) == 1 or not isinstance(resolved, Resolved):
             return None
@@ -145,7 +145,7 @@ class Ensemble:
         return found if len(found) <= MOST_COLUMNS * count and self._is_narrow(part, count) else None
 
     def _is_narrow(self, part: Part, count: int) -> bool:
-        """Whether order parameters have the columns of the moments that they are made of."""
+        """Return whether order parameters have the columns of the underlying moments."""
         if part not in self.narrow:
             struct: Any = jax.ShapeDtypeStruct
             order, moments = part
@@ -166,7 +166,7 @@ class Ensemble:
         return self.narrow[part]
 
     def sum_of(self, terms: Sequence[Term], key: OrderKey) -> Operator:
-        """A moment of a sum, which is not written down; of none, or of terms that cancel, zeros."""
+        """Return a moment of a sum as an operator; zero for an empty sum or one whose terms cancel."""
         parts = [
             factor * (self.matrix(one, key) if isinstance(one, int) else operator(one.moments((key,))[key]))
             for one, factor in _together_in(terms).items()
@@ -176,17 +176,17 @@ class Ensemble:
 
     @cached_property
     def of_order(self) -> dict[OrderKey, tuple[int, ...]]:
-        """Shapes of all order parameters."""
+        """Return the shapes of all order parameters."""
         return dict(_shapes_of_order(self.training, _layout_of(self.p), self.shapes))
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """Order parameters that are made together, and the moments that they are made of."""
+        """Return order parameters that are computed together, and the moments that they need."""
         return _parts(self.training, _layout_of(self.p), self.shapes)
 
 
 class PassSum:
-    """A sum of passes whose moments are made once."""
+    """A sum of passes with cached moments."""
 
     def __init__(self, ensemble: Ensemble, terms: Sequence[Term]) -> None:
         self.ensemble, self.terms = ensemble, terms
@@ -195,7 +195,7 @@ class PassSum:
         self.narrow: dict[tuple[Any, ...], Moments] = {}
 
     def moments(self, keys: tuple[OrderKey, ...], columns: Columns = None) -> Moments:
-        """Some moments; columns: of those over noises, all if None."""
+        """Return some moments; columns: of those over noises, all if None."""
         if columns is not None and not all(key in self.known for key in keys):
             name = (keys, columns.tobytes())
             if name not in self.narrow:
@@ -211,19 +211,19 @@ class PassSum:
 
 
 Term = tuple[float, int | PassSum]
-"""A factor, and the pass, by its number, or the mean that has it."""
+"""A factor, and a pass (by its number) or mean that it multiplies."""
 Part = tuple[tuple[OrderKey, ...], tuple[OrderKey, ...]]
 
 
 def over_noises(key: OrderKey) -> bool:
-    """Whether the columns of a moment are noises: correlations with them, and their covariance."""
+    """Return whether the columns of a moment are noises: correlations with them, and their covariance."""
     return key.kind in ("K", "G")
 
 
 def _sum(
     ensemble: Ensemble, terms: Sequence[Term], keys: tuple[OrderKey, ...], columns: Columns = None
 ) -> dict[OrderKey, np.ndarray]:
-    """Moments of a sum; every pass is asked once, however often it occurs."""
+    """Return moments of a sum; every pass is evaluated once, however often it occurs."""
     if len(ensemble.parts) > 1 and columns is None:
         return {key: written(ensemble.sum_of(terms, key)) for key in keys}
     found: dict[OrderKey, np.ndarray] = {}
@@ -238,7 +238,7 @@ def _sum(
 
 
 def _together_in(terms: Sequence[Term]) -> dict[int | PassSum, float]:
-    """Each pass, or mean, of a sum once."""
+    """Return each pass, or mean, of a sum once."""
     factors: dict[int | PassSum, float] = {}
     for factor, one in terms:
         factors[one] = factors.get(one, 0.0) + factor
@@ -246,7 +246,7 @@ def _together_in(terms: Sequence[Term]) -> dict[int | PassSum, float]:
 
 
 def _among(columns: np.ndarray, resolved: Resolved) -> Resolved:
-    """The noises that carry responses by their places among some."""
+    """Return the positions of the noises that carry responses among some."""
     chosen = []
     for which, least in resolved.chosen:
         places = np.searchsorted(columns, which)
@@ -256,7 +256,7 @@ def _among(columns: np.ndarray, resolved: Resolved) -> Resolved:
 
 
 class Near(ReadTogether):
-    """Order parameters of a sum of passes. What has been read is kept, in memory or on disk."""
+    """Order parameters of a sum of passes. Read entries are cached, in memory or on disk."""
 
     def __init__(
         self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float, mean: PassSum | None = None
@@ -272,7 +272,7 @@ class Near(ReadTogether):
         return {key: self.known[key][key] for key in keys}
 
     def whole(self) -> Mapping[OrderKey, np.ndarray]:
-        """All of them, to be kept in memory or on disk."""
+        """Return all of them, stored in memory or on disk."""
         return self.ensemble.shelf.keep_parts(self._made(part) for part in self.ensemble.parts)
 
     def _made(self, part: Part) -> dict[OrderKey, np.ndarray]:
@@ -287,7 +287,7 @@ class Near(ReadTogether):
         return self.ensemble.columns(part, self.resolved)
 
     def _few(self, part: Part, change: bool = False) -> Iterator[tuple[OrderKey, np.ndarray]]:
-        """Order parameters that are not moments, or how far they are moved, in the columns that are made."""
+        """Return order parameters that are not moments, or their changes, in the computed columns."""
         order, moments = part
         training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
         columns, resolved = self._columns(part), self.resolved
@@ -311,7 +311,7 @@ class Near(ReadTogether):
 
 
 class NearMean(Near, Moved):
-    """Order parameters of a mean, moved to first order by what a sum adds to its moments."""
+    """Order parameters of a mean, with the first-order change when a sum is added to its moments."""
 
     def changes(self, keys: Sequence[OrderKey]) -> dict[OrderKey, Operator]:
         found: dict[OrderKey, Operator] = {}
@@ -342,7 +342,7 @@ class NearMean(Near, Moved):
 
 
 def _spread(value: np.ndarray, columns: Columns, shape: tuple[int, ...]) -> np.ndarray:
-    """Columns in a matrix whose other columns are zero."""
+    """Return a matrix with these columns and zeros elsewhere."""
     if columns is None or value.shape == shape:
         return value
     found = np.zeros(shape)
@@ -351,14 +351,14 @@ def _spread(value: np.ndarray, columns: Columns, shape: tuple[int, ...]) -> np.n
 
 
 def written(moment: Operator) -> np.ndarray:
-    """All entries of a moment; no more is made beside them than has to be."""
+    """Return a moment as a dense array, with as little additional memory as possible."""
     found = np.zeros(moment.shape)
     moment.add_to(found, 1.0)
     return found
 
 
 def _as_operators(kept: Mapping[str, Any], shapes: KeptShapes) -> Carried:
-    """What is kept of a pass, matrices as operators; zeros in place of what is not there."""
+    """Return the stored data of a pass with matrices as operators, and zeros for missing entries."""
     state: dict[str, Any] = {}
     for name, shape in shapes:
         if name in kept:
@@ -370,7 +370,7 @@ def _as_operators(kept: Mapping[str, Any], shapes: KeptShapes) -> Carried:
 
 @lru_cache(maxsize=64)
 def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
-    """Some moments of a pass, compiled once for each choice."""
+    """Return some moments of a pass, compiled once for each choice."""
 
     def chosen(p: Point, kept: Any, columns: Any, keys: tuple[OrderKey, ...], shapes: tuple[Any, ...]) -> Any:
         if columns is None:
@@ -390,8 +390,8 @@ def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
 
 @lru_cache(maxsize=64)
 def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
-    """Some order parameters, from the moments that they are made of, moved to first order in a change of the moments,
-    or only how far; compiled once for each choice."""
+    """Return some order parameters, from their moments, shifted to first order in a change of the moments, or only the
+    shift; compiled once for each choice."""
 
     def moved(
         moments: Moments,
@@ -434,7 +434,7 @@ def _order_of(
 
 
 def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, mean: PassSum) -> Any:
-    """What is noted about the noises of each random matrix, from the moments that it takes."""
+    """Return the records of the noises of each random matrix, from the moments that they need."""
     names = tuple(key for key, _ in shapes)
     read = _noted_by(training, _layout_of(p), shapes)
     wanted = tuple(key for key in names if any(key in keys for keys in read.values()))
@@ -450,7 +450,7 @@ def _layout_of(p: Point) -> Layout:
 
 
 def _laid_out(layout: Layout) -> Point:
-    """A point without numbers, to trace functions at."""
+    """Return a point without numbers, for tracing functions."""
     names, leaves = layout
     struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
     point: Point = jax.tree.unflatten(names, [struct(*leaf) for leaf in leaves])
@@ -465,7 +465,7 @@ def _arrays(shapes: tuple[tuple[K, tuple[int, ...]], ...]) -> dict[K, Any]:
 
 @lru_cache(maxsize=64)
 def _made_of(training: SampledPass, layout: Layout, kept: KeptShapes) -> dict[OrderKey, tuple[str, ...]]:
-    """Return for each moment the arrays that it depends on."""
+    """Return for each moment the arrays on which it depends."""
     return _read_by(lambda p, kept: dict(training.moments_of(p, Carried(**kept))), _laid_out(layout), _arrays(kept))
 
 
@@ -477,7 +477,7 @@ def _shapes_of_moments(training: SampledPass, layout: Layout, kept: KeptShapes) 
 
 @lru_cache(maxsize=64)
 def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any, tuple[OrderKey, ...]]:
-    """The moments that what is noted about each factor of noises is made of."""
+    """Return the moments on which the records of each factor of noises depend."""
 
     def left_of(p: Point, table: Moments) -> Any:
         return {("left", k): left for k, (*_, left) in enumerate(_notes(training, table, p, 0.0))}
@@ -501,13 +501,14 @@ def _compiled_notes(training: SampledPass, quickly: bool) -> Callable[..., Any]:
 
 
 def _are_few(shapes: Shapes) -> bool:
-    """Whether moments have so few rows and columns that order parameters are made faster than optimised code for it."""
+    """Return whether moments have so few rows and columns that computing order parameters takes less time than
+    optimising their code."""
     return max((side for _, shape in shapes for side in shape), default=0) <= FEW
 
 
 def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the noises that are taken, and the least that may be left of their variance; where there are many, put
-    together and filled up with places beyond the last."""
+    """Return the positions of the noises with responses and lower bounds of their conditional variances; if there are
+    many, gathered and padded with positions beyond the last."""
     count = len(which)
     if count <= FEW:
         return which, np.where(taken, LEAST * left, 0.0)
@@ -522,14 +523,14 @@ def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[n
 def _shapes_of_order(
     training: SampledPass, layout: Layout, shapes: Shapes
 ) -> tuple[tuple[OrderKey, tuple[int, ...]], ...]:
-    """Of all order parameters."""
+    """Return the shapes of all order parameters."""
     made = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), _arrays(shapes), _laid_out(layout))
     return tuple((key, tuple(x.shape)) for key, x in made.items())
 
 
 @lru_cache(maxsize=64)
 def _parts(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[Part, ...]:
-    """Order parameters that share a moment, and their moments; all of them where they are small."""
+    """Return order parameters that share a moment, with their moments; all of them if they are small."""
     order = _shapes_of_order(training, layout, shapes)
     if sum(8 * math.prod(shape) for _, shape in (*shapes, *order)) <= SMALL:
         return ((tuple(key for key, _ in order), tuple(key for key, _ in shapes)),)
@@ -546,8 +547,8 @@ def _parts(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[Part,
 
 
 def _are_moments(part: Part) -> bool:
-    """Whether order parameters are moments as they are, as correlations are; what there is for each value of something
-    on a diagonal has the names of moments and other numbers."""
+    """Return whether order parameters equal moments, as correlations do; averages by diagonal value have the names of
+    moments but other values."""
     order, moments = part
     return order == moments and not any(key.kind in BY_VALUE for key in order)
 
@@ -555,7 +556,7 @@ def _are_moments(part: Part) -> bool:
 def _read_by(
     function: Callable[[Point, Any], Any], p: Point, arguments: Mapping[K, Any]
 ) -> dict[OrderKey, tuple[K, ...]]:
-    """For each result of a function, by name, the arguments beside the point, by name, that it is computed from."""
+    """Return for each result of a function, by name, the arguments other than the point on which it depends."""
     traced, results = jax.make_jaxpr(function, return_shape=True)(p, dict(arguments))
     names = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, dict(arguments)), is_leaf=_is_key)
     labels = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, results), is_leaf=_is_key)
@@ -572,7 +573,7 @@ def _read_by(
 
 
 def _variables(atoms: Iterable[Any]) -> list[Any]:
-    """The variables that an equation of a traced function reads or returns, without constants."""
+    """Return the variables that an equation of a traced function reads or returns, without constants."""
     return [atom for atom in atoms if not isinstance(atom, Literal)]
 
 

@@ -1,7 +1,7 @@
-"""Pathwise derivatives of sampled theories: slopes of each Monte Carlo replicate at fixed random numbers.
+"""Pathwise derivatives of sampled theories: derivatives of each Monte Carlo replicate at fixed random numbers.
 
 A replicate is a function of the parameters once its normals are fixed. Its derivative is that of the forward pass, of
-the order parameters made of it and of what is read off them. Replicates are averaged and corrected for bias as in
+the order parameters and of the quantity computed from them. Replicates are averaged and corrected for bias as in
 `numerics.training.sampling`; standard errors of values and slopes are those of the jackknife over replicates.
 """
 
@@ -39,12 +39,12 @@ from numerics.training.sampling import (
 STEP = 1e-5
 """Step of the difference that gives the derivative of the fraction of bias."""
 ReadOff = Callable[[Point, Mapping[Any, Array], Mapping[str, Array]], Array]
-"""A quantity at a point, from its order parameters and observables."""
+"""A quantity at a point as a function of its order parameters and observables."""
 
 
 @dataclass(frozen=True)
 class PathwiseValue:
-    """A quantity with its derivatives along a last axis: the value first, then one slope for each parameter.
+    """A quantity with its derivatives along a last axis: the value first, then one derivative for each parameter.
 
     Attributes:
         numbers: bias-corrected estimates.
@@ -63,7 +63,7 @@ class SampledQuantity:
         training: the forward pass.
         of: names of the parameters.
         how: options of the sampling, with the seed.
-        read_off: the quantity.
+        read_off: the function that evaluates the quantity.
         spectral: whether it needs order parameters.
     """
 
@@ -90,7 +90,7 @@ class SampledQuantity:
         if slopes and tolerance > ROUNDING:
             raise NumericalError(
                 f"the basis of the past is truncated to {plan.rank} directions, and the truncation jumps with the "
-                f"parameters; take more samples or fewer steps"
+                f"parameters; use more samples or fewer steps"
             )
         program = _program(self.training, self.of, plan.rank, self.spectral, slopes)
         x, cut = jnp.asarray([getattr(p, name) for name in self.of], float), np.full(2, tolerance)
@@ -140,7 +140,8 @@ def _mean(tables: Sequence[Any]) -> Any:
 
 @lru_cache(maxsize=16)
 def _program(training: SampledPass, of: tuple[str, ...], rank: int | None, moments: bool, slopes: bool) -> Any:
-    """Return a compiled pass: what is averaged, with slopes along a last axis, and the rank of the basis."""
+    """Return a compiled pass: the quantities to average, with derivatives along a last axis, and the rank of the
+    basis."""
 
     def averaged(x: Array, p: Point, normals: Any, cut: Array) -> Any:
         q = replaced(p, **{name: x[k] for k, name in enumerate(of)})
@@ -162,7 +163,7 @@ def _program(training: SampledPass, of: tuple[str, ...], rank: int | None, momen
 
 @lru_cache(maxsize=16)
 def _finisher(quantity: SampledQuantity, slopes: bool) -> Any:
-    """Return a compiled function of averages that gives the quantity, with slopes along a last axis."""
+    """Return a compiled function from averages to the quantity, with derivatives along a last axis."""
     training, of = quantity.training, quantity.of
 
     def finished(p: Point, x: Array, table: Any, resolved: Any) -> Array:

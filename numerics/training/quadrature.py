@@ -1,4 +1,4 @@
-"""How many nodes the integrals of a forward pass need: more and more until nothing moves."""
+"""The number of quadrature nodes of a forward pass, increased until results converge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from numerics.support.reports import USABLE, Closure, QuadratureReport, Training
 
 @dataclass(frozen=True)
 class Integrals:
-    """What is integrated over, with how many nodes first and at most, and by which factor their number grows."""
+    """The domain of integration, the initial and maximum number of nodes, and the factor by which their number
+    grows."""
 
     first: int
     most: int
@@ -35,7 +36,7 @@ class Integrals:
         return int(nodes / self.factor)
 
     def method(self, nodes: int, error: float) -> TrainingMethod:
-        """A pass with so many nodes, whose results have this relative quadrature error."""
+        """Return the report on a pass with this number of nodes, whose results have this relative quadrature error."""
         closure: Closure = "exact" if self.over == "trait" else "quadrature"
         return TrainingMethod(closure, QuadratureReport(self.over, nodes, self.fewer(nodes), error))
 
@@ -59,37 +60,38 @@ OF_TRAITS = Integrals(
 
 
 def integrals_of(training: RowsPass | SampledPass) -> Integrals:
-    """What a forward pass integrates over."""
+    """Return the integrals of a forward pass."""
     return OF_TRAITS if training.training.closure == "exact" else OF_LAWS
 
 
 SETTLED = 1e-10
-"""Nodes are added until order parameters and observables move by less than this, each relative to its largest."""
+"""Relative change of order parameters and observables, each in units of its largest entry, at which nodes suffice."""
 HOPELESS = 0.5
-"""What still moves by more than this with many nodes has no limit."""
+"""Relative change with many nodes above which results have no limit."""
 FASTER = 4.0
-"""More nodes that gain less than this factor where little is left to gain has met rounding."""
+"""Least factor by which more nodes must reduce a small change; below it, rounding errors dominate."""
 
 ROUNDING = 1e-14
-"""What moves by less than this, relative to the largest of all results, may be zero but for rounding."""
+"""Changes below this, relative to the largest of all results, may be rounding errors of zeros."""
 
 BY_VALUE = ("S", "W")
-"""Kinds of order parameters that there are for each value of something on a diagonal."""
+"""Kinds of order parameters that have one entry per diagonal value."""
 BESIDE, WEIGHING = 0.05, 1e-8
-"""How far a pole is from the ends of these values, in units of their range, and what a value weighs that counts."""
+"""Distance of poles from the ends of these values, in units of their range, and the weight above which a value
+counts."""
 UNIT = 1.0
-"""The size that bounded functions of normal numbers have."""
+"""The typical size of bounded functions of normal variables."""
 
 Results = tuple[Any, Any, Any]
-"""Order parameters, observables, number of finite times; of several points side by side along the first axis."""
+"""Order parameters, observables, number of finite times; several points along the first axis."""
 
 
 def settle(
     run: Callable[[int], Results], integrals: Integrals, points: int | None = None
 ) -> tuple[Results, list[TrainingMethod]]:
-    """The results of run(nodes) with enough nodes, and for each point how they were found.
+    """Return the results of run(nodes) with enough nodes, and a report for each point.
 
-    points: how many there are side by side; None for one that stands alone.
+    points: number of points in a batch; None for a single one.
     """
     nodes, moved = integrals.first, math.inf
     which = [None] if points is None else list(range(points))
@@ -123,8 +125,8 @@ def _fetched(results: Results) -> Results:
 
 
 def _poles(order: Mapping[OrderKey, np.ndarray]) -> dict[str, list[tuple[complex, complex]]]:
-    """For each sector with differing sites, and each number on its diagonals, where to set it against functions as
-    steep as a resolvent near the bulk. The ends of the values that count depend on how many there are."""
+    """Return, for each sector with differing sites and each diagonal entry, poles of functions as steep as a resolvent
+    near the bulk. The ends of the significant values depend on their number."""
     found = {}
     for key, law in order.items():
         if key.kind == "S":
@@ -139,8 +141,8 @@ def _poles(order: Mapping[OrderKey, np.ndarray]) -> dict[str, list[tuple[complex
 def _without_nodes(
     order: Mapping[OrderKey, np.ndarray], poles: Mapping[str, list[tuple[complex, complex]]]
 ) -> dict[tuple[Any, ...], np.ndarray]:
-    """Order parameters that can be compared however many values a density is taken at: of what there is for each value
-    of something on a diagonal, averages with functions of that value with these poles."""
+    """Return order parameters that are comparable for any number of nodes: those by diagonal value are averaged with
+    functions of that value with these poles."""
     found: dict[tuple[Any, ...], np.ndarray] = {key: x for key, x in order.items() if key.kind not in BY_VALUE}
     for key, value in order.items():
         if key.kind in BY_VALUE:
@@ -157,8 +159,8 @@ def _one(results: Results, point: int | None) -> Results:
 
 
 def _moved(before: Results, now: Results, unit: float = 0.0) -> float:
-    """The largest change of anything, relative to its own size; what has overflowed is judged elsewhere. unit: the size
-    of what is integrated, if that is larger than all results."""
+    """Return the largest change of any result, relative to its own size; overflow is handled elsewhere. unit: the size
+    of the integrands, if it is larger than all results."""
     worst = 0.0
     poles = _poles(now[0])
     before, now = ((_without_nodes(some[0], poles), *some[1:]) for some in (before, now))

@@ -10,9 +10,9 @@ correction applies to results and not to order parameters: twice the moments of 
 be positive semidefinite. The fraction of the difference that is bias follows from how the variance falls between M/2
 and M sites.
 
-Errors of results are propagated to first order (JVP) from the deviation of each replicate. Where the basis of the past
-is truncated, the truncated part is drawn as independent noise. Passes with a coarser truncation estimate what this
-changes, and the change counts as an error. So does the change from resolving more responses.
+Errors of results are propagated to first order (JVP) from the deviation of each replicate. If the basis of the past is
+truncated, the truncated part is drawn as independent noise. Passes with a coarser truncation estimate its effect, which
+counts as an error. The effect of resolving more responses is included in the same way.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class _SampledRun:
         return halves(self.training.groups, normals, self.how.draws, self.training.paired)
 
     def passing(self, plan: _Plan, normals: Mapping[str, Any], tolerance: float, coarser: float = 1.0) -> _Pass:
-        """Run one pass. coarser: factor by which its truncation exceeds the cutoff that allots places in the basis."""
+        """Run one pass. coarser: factor by which its truncation exceeds the cutoff that allots space in the basis."""
         shares = np.array([tolerance, coarser * tolerance])
         return _Pass.of(forward_pass(self.training, self.p, normals, plan.rank, shares))
 
@@ -258,7 +258,7 @@ class _SampledRun:
         return self.passing(wide, self.drawn(wide, plan.replicas), tolerance)
 
     def replicas(self, plan: _Plan, tolerance: float) -> _Replicates:
-        """Run all replicates, each with its halves where bias is corrected, the first few also with a coarser
+        """Run all replicates, each with its halves for bias correction, the first few also with a coarser
         truncation."""
         results = _Replicates(Ensemble(self.training, self.p, Shelf()), plan)
         truncated, diverged = True, False
@@ -326,7 +326,7 @@ class _Replicates:
 
     @property
     def left_out(self) -> list[list[Term]]:
-        """Estimated truncation error as a sum of passes; empty where nothing is truncated."""
+        """Estimated truncation error as a sum of passes; empty without truncation."""
         if not self.coarser:
             return []
         part = 1 / ((COARSER - 1) * len(self.coarser))
@@ -367,7 +367,7 @@ def _with_fewer_directions(
 def forward_pass(
     training: SampledPass, p: Point, normals: Mapping[str, Any], rank: int | None, tolerance: np.ndarray
 ) -> Any:
-    """Run one pass over the sites of these normals; optimise the compiled program only where that saves time."""
+    """Run one pass over the sites of these normals; optimise the compiled program only if that saves time."""
     sites = max((len(x) for x in normals.values()), default=1)
     run = compiled(training.forward_pass, quickly=training.is_light(p, rank, sites))
     return run(p, normals, rank=rank, tolerance=tolerance)
@@ -413,8 +413,8 @@ class _Plan:
 def plans_for(training: SampledPass, p: Point, how: Sampling) -> list[_Plan]:
     """Return plans of increasing rank.
 
-    The sites per replicate are the power of two nearest to what the options ask for. Each further plan doubles the rank
-    and takes the sites that this rank needs, as long as they fit into memory.
+    The sites per replicate are the power of two nearest to the requested number. Each further plan doubles the rank and
+    takes the sites that this rank needs, as long as they fit into memory.
     """
     budget = how.samples / (2 if how.debias else 1)
 
@@ -457,14 +457,14 @@ def plans_for(training: SampledPass, p: Point, how: Sampling) -> list[_Plan]:
 def _chosen(
     plans: Sequence[_Plan], how: Sampling, pilot: Callable[[_Plan], Callable[[float], _Pass]]
 ) -> tuple[_Plan, float]:
-    """Return the plan of smallest rank that holds the basis at an acceptable cutoff, and the smallest such cutoff.
+    """Return the plan of smallest rank whose basis has an acceptable cutoff, and the smallest such cutoff.
 
     Args:
-        pilot: gives a pass over half of the sites of one replicate, where noise raises the rank above that of all
+        pilot: returns a pass over half of the sites of one replicate, where noise raises the rank above that of all
             sites.
 
     Raises:
-        NumericalError: if no plan holds the basis at the largest cutoff.
+        NumericalError: if no plan has a sufficient basis at the largest cutoff.
     """
     if how.tolerance is not None or plans[0].rank is None:
         return plans[0], ROUNDING if how.tolerance is None else how.tolerance
@@ -495,7 +495,7 @@ class _Pass:
         finite: number of times before anything overflowed.
         lost: largest truncated fraction of the variance of a field.
         directions: largest rank of a basis.
-        full: whether some basis had no room left.
+        full: whether some basis had no space left.
     """
 
     kept: Carried
@@ -544,8 +544,8 @@ def _beyond_chance(moved: Mapping[str, np.ndarray], errors: Mapping[str, np.ndar
     """Return squared truncation errors of observables from a few paired differences (along the first axis).
 
     The squared mean difference of a single observable is dominated by noise. Squares minus their sampling variance, in
-    units of squared errors, are therefore pooled over all observables. A single observable gets its own error only
-    where it exceeds `BEYOND_DOUBT` times the sampling variance.
+    units of squared errors, are therefore pooled over all observables. A single observable gets its own error only if
+    it exceeds `BEYOND_DOUBT` times the sampling variance.
     """
     whole = 1 / (1 - 1 / COARSER) ** 2
     squares = {name: whole * np.mean(each, axis=0) ** 2 for name, each in moved.items()}
@@ -563,7 +563,7 @@ def _share(
 ) -> tuple[float, float]:
     """Return the fraction of the difference to halves that is bias, and its uncertainty.
 
-    The bias is quadratic in the noise, so it scales as a variance does when the number of sites doubles: by 1/2 for
+    The bias is quadratic in the noise, so it scales like a variance when the number of sites doubles: by 1/2 for
     independent normals, by less for a Sobol sequence. The variance of the observables mixes both, and the noise behind
     the bias may have more of the former. The fraction therefore lies between that of the observables and one.
     """

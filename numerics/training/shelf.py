@@ -55,7 +55,7 @@ class Shelf:
 
 
 def give_back() -> None:
-    """Return free memory of the C library to the system, where that is supported."""
+    """Return free memory of the C library to the system, if that is supported."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -26,21 +26,23 @@ from numerics.training.sampling import Sampling, sampled_pass
 K = TypeVar("K")
 R = TypeVar("R")
 GROWTH = 1e25
-"""Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
+"""Factor relative to their first value above which observables and variances have diverged, because double precision is
+exhausted."""
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
 LONGEST = 10**12
-"""An axis longer than this, or a product of a few of them, is that of no array: what it takes cannot even be asked."""
+"""Upper bound on the length of an axis, or on a product of a few of them, above which the memory cannot even be
+queried."""
 BATCH_BYTES = 1e9
 WORKING_COPIES = 8
-"""A batch of forward passes may take the first, and each takes about so many times its order parameters."""
+"""A batch of forward passes may need the first amount, and each pass this multiple of its order parameters."""
 
 
 @dataclass(frozen=True)
 class Trained:
     """The training level: order parameters and observables.
 
-    nearby: if sampled, order parameters near them, which give results their errors and take off their bias.
+    nearby: if sampled, nearby order parameters, from which results get their errors and bias correction.
     """
 
     order: Mapping[OrderKey, np.ndarray]
@@ -57,7 +59,7 @@ class Trained:
 
     @staticmethod
     def exact(solver: Solver, values: dict[str, Any]) -> Trained:
-        """The training level at one point, without sampling."""
+        """Return the training level at one point, without sampling."""
         p = solver.point(values)
         if not solver.quadrature:
             return Trained.of(*solver.pass_of(values)(p))
@@ -67,12 +69,12 @@ class Trained:
     @cached_property
     def failure(self) -> str | None:
         """Why there are no results: it has overflowed, or grown so far that order parameters have no digits left, or
-        integrals have not settled."""
+        integrals have not converged."""
         return _failure(self)
 
     @property
     def rows(self) -> int:
-        """Of the largest order parameter."""
+        """Return the number of rows of the largest order parameter."""
         return max((max(value.shape, default=1) for value in self.order.values()), default=1)
 
     @property
@@ -84,7 +86,7 @@ class Trained:
     def sampled(
         solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report, memory: ExpectedMemory | None = None
     ) -> Trained:
-        """Means over independent replicates of the sampled forward pass. memory: what it was expected to take."""
+        """Return means over independent replicates of the sampled forward pass. memory: its expected memory."""
         found = sampled_pass(solver.sampled_pass, solver.point(values), sampling, tell)
         return Trained(
             found.order,
@@ -98,10 +100,10 @@ class Trained:
 
 @in_float64
 def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int = 1) -> list[Trained]:
-    """The training level of several points side by side; whole numbers are the same at all of them.
+    """Return the training level of several points in one batch; integers are equal at all of them.
 
-    batch: fewer points than this are filled up with the last one, as far as so many fit into memory. Devices of JAX
-    share the points.
+    batch: a batch of fewer points is padded with the last one, as far as memory allows. The points are distributed over
+    the JAX devices.
     """
     filled = list(points)
     if len(points) < batch:
@@ -122,7 +124,7 @@ def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int 
 
 
 def chunks(solver: Solver, points: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Points in groups whose order parameters fit into a modest share of the memory."""
+    """Return points in groups whose order parameters fit into a modest fraction of the memory."""
     if not points:
         return
     entries = check_memory(solver, points[0])
@@ -132,12 +134,13 @@ def chunks(solver: Solver, points: Sequence[dict[str, Any]]) -> Iterator[list[di
 
 
 def most_together(entries: int) -> int:
-    """How many forward passes fit into memory side by side; entries: numbers in the order parameters of one."""
+    """Return the number of forward passes that fit into memory together; entries: floats in the order parameters of
+    one."""
     return max(1, min(256, int(BATCH_BYTES / (WORKING_COPIES * 8 * entries))))
 
 
 def check_memory(solver: Solver, values: dict[str, Any]) -> int:
-    """How many numbers the order parameters are; absurd sizes are refused before memory is allocated."""
+    """Return the number of floats in the order parameters; absurd sizes are refused before memory is allocated."""
     p = solver.point(values)
     sizes = {solver.setting.steps, *solver.setting.labels}
     longest = max((int(value) for name, value in values.items() if name in sizes), default=0)
@@ -162,7 +165,7 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
 
 
 def _check_entries(solver: Solver, values: dict[str, Any], entries: int) -> None:
-    """Refuse order parameters of so many numbers."""
+    """Refuse order parameters with too many floats."""
     if 8 * entries > MOST_BYTES:
         whole = ", ".join(f"{q.name}={values[q.name]}" for q in solver.setting.parameters if q.whole)
         raise ParameterError(
@@ -171,7 +174,7 @@ def _check_entries(solver: Solver, values: dict[str, Any], entries: int) -> None
 
 
 def check_finite(trained: Trained) -> None:
-    """Refuse a training that has diverged, or whose integrals have not settled."""
+    """Refuse a training level that has diverged, or whose integrals have not converged."""
     if trained.failure is not None:
         raise NumericalError(trained.failure)
 

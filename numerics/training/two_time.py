@@ -1,4 +1,4 @@
-"""Two-time functions of a solution: the forward pass again, for those that are asked for."""
+"""Two-time functions of a solution, from another forward pass on request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from numerics.two_time import NoTwoTime, TwoTime, checked, finished
 def two_time_functions(
     solver: Solver, values: dict[str, Any], wanted: Wanted, sampling: Sampling | None
 ) -> dict[OrderKey, TwoTime]:
-    """Those that are wanted. sampling: how the rest was sampled, where it was, so that the same sites are taken."""
+    """Return the requested functions. sampling: how the solution was sampled, if it was, so that the same sites are
+    used."""
     wanted = checked(solver.setting, wanted)
     if not wanted:
         return {}
@@ -67,7 +68,7 @@ def _finite(name: OrderKey, table: Mapping[Any, np.ndarray]) -> np.ndarray:
 
 
 def _with_memories(training: SampledPass, wanted: Wanted) -> Wanted:
-    """What is wanted; for responses, with impulses in all noises that random matrices remember."""
+    """Return the request; for responses, with impulses in all noises of memory terms."""
     if not any(kind == "R" for kind, _, _ in wanted):
         return wanted
     noises = dict.fromkeys(memory.noise for product in training.training.products for memory in product.memories)

@@ -21,7 +21,16 @@ from click.testing import CliRunner
 import derive
 from derive import Domain, nonnegative, positive, real, whole_nonnegative, whole_positive
 from derive.cli import main
-from derive.explore.points import Explorer, Wish, density_of, histogram_of, observables_of, outliers_of, path_of
+from derive.explore.points import (
+    Explorer,
+    Wish,
+    density_of,
+    eigenvalue_of,
+    histogram_of,
+    observables_of,
+    outliers_of,
+    path_of,
+)
 from derive.explore.ranges import slider_range
 from derive.inputs.loading import load_declaration
 
@@ -93,6 +102,12 @@ def test_a_point_shows_what_solving_it_gives_and_its_lines_give_it_again(tmp_pat
     names: dict = {}
     exec(explorer.python(wish), names)  # noqa: S102
     assert names["s"].outliers.tolist() == solved.outliers.tolist() and names["sim"].size == 60
+
+
+def test_the_axis_of_eigenvalues_names_the_probed_matrix():
+    model = derive.load("deep_linear", L=2).model
+    assert eigenvalue_of(model, None) == eigenvalue_of(model, "0") == "eigenvalue of (1/N1) W0(T)^T W0(T)"
+    assert "W1(T)" in eigenvalue_of(model, "1")
 
 
 def test_a_point_that_diverges_is_a_sentence(tmp_path, monkeypatch):

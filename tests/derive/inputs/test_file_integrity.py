@@ -78,7 +78,7 @@ def test_a_changed_byte_of_a_journal_is_refused_at_its_line(tmp_path: Path):
         (lambda text: text.replace(b"\n", b"\r\n"), "Windows line ending"),
         (lambda text: text.replace(b'{"journal":2', b'{"journal":1'), "another version"),
         (lambda text: text.replace(b'"found":', b'"found":' + b"[" * 5000), "line 2"),
-        (lambda text: text.replace(b"diverged", b"divarged"), "line 2, is damaged or was changed"),
+        (lambda text: text.replace(b"diverged", b"divarged"), "line 2, is damaged or was modified"),
     ],
 )
 def test_a_journal_that_somebody_rewrote_is_refused(change, word: str, tmp_path: Path):
@@ -94,7 +94,7 @@ def test_a_changed_byte_of_a_result_is_refused_with_its_place(tmp_path: Path):
     check_seal(path)
     for place in (0, 1234, 69_999):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
-        with pytest.raises(DeriveError, match="was changed after it was saved") as caught:
+        with pytest.raises(DeriveError, match="was modified after it was saved") as caught:
             check_seal(path)
         first, last = map(int, re.findall(r"between bytes (\d+) and (\d+)", str(caught.value))[0])
         assert first <= place < last
@@ -143,7 +143,7 @@ def test_an_archive_that_would_fill_the_memory_is_not_unpacked(tmp_path: Path, m
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("w.npy", header.getvalue() + bytes(10**6))
     (entry,) = read_checkpoint(tmp_path / "bomb.npz")
-    assert "1000000 bytes are there" in entry.broken
+    assert "contains 1000000 bytes" in entry.broken
     monkeypatch.setattr("derive.inputs.checkpoints.ARRAY_FREE_SIZE", bounds.Bound("here", "an array", 10**5, "bytes"))
     np.savez_compressed(tmp_path / "zeros.npz", w=np.zeros(10**6), v=np.zeros(10**4))
     zeros, few = read_checkpoint(tmp_path / "zeros.npz")

@@ -32,7 +32,7 @@ SLIPS = {
     "x = outer(u)": "outer(...) lacks right",
     "x = training_clock('t', T, steps=T)": "training_clock(...) is given steps twice",
     "x = parameter('q', defualt=1)": "parameter(...) has no argument defualt",
-    "x, y = sectors('D', N=1, P=1)": "the 2 names on the left stand for another number of things on the right",
+    "x, y = sectors('D', N=1, P=1)": "the 2 names on the left do not match the number of values on the right",
     "x = past_sum(2.5, t)": "past_sum takes a function of the earlier time",
     "x = normal('w', mean)": "mean is not a sector",
     "x = [1, 2] + 3": "cannot be joined",

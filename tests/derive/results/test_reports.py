@@ -106,7 +106,7 @@ def test_a_quadrature_that_moves_by_more_than_the_tolerance_has_not_converged():
 def test_sentences_say_the_numbers():
     assert METHODS[0].sentence == "exact: nothing was sampled"
     assert METHODS[3].sentence == "sampled: 4000 sites, seed 3"
-    assert METHODS[2].sentence == "exact forward pass for each of 64 values of a trait, moved by 1.0e-12 from 32"
+    assert METHODS[2].sentence == "exact forward pass for each of 64 values of a trait, relative change 1.0e-12 from 32"
     assert SAMPLING.memory.sentence == "about 3.0 GB at most, for order parameters"
     assert DIAGNOSTICS.spike_directions["right"].sentence == "13.2 of 16"
     path_errors = DIAGNOSTICS.path_errors.sentence

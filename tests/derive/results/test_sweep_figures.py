@@ -27,8 +27,8 @@ def test_the_loss_is_drawn_as_curves_with_declared_symbols(tmp_path: Path):
     swept = derive.load("deep_linear").sweep(
         L=1, nu=[1, 2], eta=np.linspace(0.05, 0.2, 4).tolist(), T=6, data="online", layer="none"
     )
-    assert [float(row["y"]) for row in rows] == pytest.approx(swept["test_loss"][..., -1].ravel())
-    assert {row["series"] for row in rows} == {r"$\nu$ = 1", r"$\nu$ = 2"}
+    assert [float(row["test_loss"]) for row in rows] == pytest.approx(swept["test_loss"][..., -1].ravel())
+    assert [(float(row["nu"]), float(row["eta"])) for row in rows[::5]] == [(1.0, 0.05), (2.0, pytest.approx(0.1))]
     figure = swept.plot("test_loss at 2")
     assert [row["y"] for row in figure_rows(figure)] == pytest.approx(swept["test_loss"][..., 2].ravel())
     (panel,) = figure.axes
@@ -59,3 +59,9 @@ def test_symbols_that_cannot_be_drawn_are_names():
 @pytest.mark.parametrize("extra", [["--quantity", "test_loss"], ["--log", "--plot", "f.png"], ["--plot-data"]])
 def test_options_of_a_figure_need_one(extra: list[str]):
     assert CliRunner().invoke(main, ["solve", "spiked_wigner", *extra]).exit_code == 2
+
+
+def test_the_numbers_of_a_figure_never_overwrite_the_results(tmp_path: Path):
+    files = ["--out", str(tmp_path / "x.csv"), "--plot", str(tmp_path / "x.png"), "--plot-data"]
+    result = CliRunner().invoke(main, ["solve", "spiked_wigner", "gamma0=1.5,2", *files])
+    assert result.exit_code == 2 and "--plot-data" in result.output and not list(tmp_path.iterdir())

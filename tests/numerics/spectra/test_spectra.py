@@ -313,7 +313,7 @@ def test_safetensors_of_every_type():
     result = answer("all.safetensors")
     assert [one["name"] for one in result["matrices"]] == [*floats, "BF16"]
     assert {part["name"]: part["reason"].split(";")[0] for part in result["left_out"]} == {
-        "BOOL": "true or false, no weights",
+        "BOOL": "Boolean values, not weights",
         "F8_E4M3": "type F8_E4M3 is not read",
     }
 
@@ -634,7 +634,7 @@ def test_theory_and_matrix_agree_where_they_should():
         ([9.0], ["differs"]),
         ([], ["not in the theory"]),
         ([9.0, 6.25], ["differs", "not in the matrix"]),
-        ([6.25, 4.02], ["agrees", "too close to the edge to be seen at this size"]),
+        ([6.25, 4.02], ["agrees", "too close to the edge to be resolved at this size"]),
     ],
 )
 def test_theory_and_matrix_differ_where_they_should(outliers, remarks):
