@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -62,6 +63,12 @@ FARTHEST = 300.0
 """Largest w at which a lens may end."""
 TIGHTEST = 1e-9
 """Spacing of nodes in w below which a zero lies on the contour."""
+ASIDE = 0.1
+"""Distance from a reported zero at which its position is tested, over that to the nearest other zero or bulk edge."""
+OFF = 1e-3
+"""Largest error of a zero, in units of that distance."""
+TOGETHER = 1e-6
+"""Distance in units of length within which reported zeros are a multiple one, and below which no position is tested."""
 
 
 class UncountedZeros(Exception):
@@ -219,6 +226,12 @@ class Determinant:
         self.counts = np.array([1.0, *(part.count for part in self.parts)])
         return bare.log_scalar_parts(self.parts) if self.scalar else bare.log_parts(self.parts)
 
+    def log_modulus(self, z: np.ndarray) -> np.ndarray:
+        """Return log |det A(z)|, minus infinity at a zero."""
+        whole = self._blocks(z, responses_along(self.branch, z), self.order)
+        modulus: np.ndarray = whole.log_determinants().real
+        return modulus
+
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """Return, for each node, log(det A / det A0) and the logarithms of the parts of A0."""
         self.count += z.size
@@ -356,11 +369,45 @@ def _counted(
     return counts
 
 
+class Displacement(NamedTuple):
+    """A reported zero, its estimated distance from a zero of det A(z), and the largest that is allowed."""
+
+    z: float
+    distance: float
+    allowed: float
+
+
+def _displaced(
+    determinants: Sequence[Determinant], copies: Sequence[int], gap: Gap, reported: Sequence[float]
+) -> Displacement | None:
+    """Return a reported zero in a gap that is none of det A(z); None if all are.
+
+    |det A| is proportional to h^m at a small distance h from a zero of multiplicity m.
+    """
+    tight = TOGETHER * gap.unit
+    zeros = [z for k, z in enumerate(reported) if k == 0 or z - reported[k - 1] > tight]
+    ends = [gap.low, *zeros, gap.high]
+    room = [ASIDE * min(z - before, after - z) for before, z, after in zip(ends, zeros, ends[2:], strict=False)]
+    tested = [(z, aside) for z, aside in zip(zeros, room, strict=True) if aside > tight]
+    if not tested:
+        return None
+    z, aside = np.array(tested).T
+    places = np.concatenate([z, z + aside]) + 0j
+    moduli = sum(n * one.log_modulus(places) for n, one in zip(copies, determinants, strict=True))
+    at_zero, beside = np.split(np.asarray(moduli), 2)
+    multiplicity = np.array([sum(abs(other - x) <= h for other in reported) for x, h in tested])
+    share = np.exp((at_zero - beside) / multiplicity)
+    worst = int(np.argmax(share))
+    if not share[worst] > OFF:
+        return None
+    return Displacement(float(z[worst]), float(share[worst] * aside[worst]), float(OFF * aside[worst]))
+
+
 @in_float64
 def check_outliers(
     problem: SpikedProblem, outliers: Sequence[float], label: str = "", sampled: bool = False, most: int = LARGEST_ROWS
 ) -> CertificateCheck:
-    """Check that A(z) has as many zeros outside the bulk as there are outliers, interval by interval.
+    """Check that A(z) has as many zeros outside the bulk as there are outliers, interval by interval, and where.
 
     Args:
         outliers: at the order parameters of the problem.
@@ -383,11 +430,11 @@ def check_outliers(
     try:
         with threads_for(rows):
             each = [_counted(determinant, gaps, known, sampled) for determinant in determinants]
+            copies = [part.multiplicity for part in parts]
+            displaced = [_displaced(determinants, copies, gap, sorted(zs)) for gap, zs in zip(gaps, known, strict=True)]
     except (UncountedZeros, NumericalError, np.linalg.LinAlgError) as error:
         return replace(check, note=f"not decided: {error}", seconds=watch.seconds)
-    counts = [
-        sum(n * part.multiplicity for n, part in zip(some, parts, strict=True)) for some in zip(*each, strict=True)
-    ]
+    counts = [sum(n * m for n, m in zip(some, copies, strict=True)) for some in zip(*each, strict=True)]
     wrong = [gap.shown for gap, count, zs in zip(gaps, counts, known, strict=True) if count != len(zs)]
     check = replace(
         check,
@@ -397,4 +444,7 @@ def check_outliers(
     )
     if wrong:
         return replace(check, what=f"zeros of det A(z) {wrong[0]}", status="failed")
+    for off in filter(None, displaced):
+        what = f"distance of {off.z:.12g} from a zero of det A(z)"
+        return replace(check, what=what, value=off.distance, expected=0.0, closeness=off.allowed, status="failed")
     return replace(check, status="passed")

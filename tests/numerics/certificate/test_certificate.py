@@ -260,6 +260,13 @@ def test_a_missing_a_doubled_or_a_misplaced_outlier_fails(spiked, outliers):
     assert check.status == "failed" and check_outliers(spiked[2], [2.5]).passed
 
 
+@pytest.mark.parametrize("off", [0.025, -1e-3, 2e-4])
+def test_an_outlier_that_is_no_zero_fails(spiked, off):
+    check = check_outliers(spiked[2], [2.5 + off])
+    assert check.status == "failed" and check.expected == 0.0
+    assert check.value == pytest.approx(abs(off), rel=0.4) and check.closeness < abs(off)
+
+
 @in_float64
 def test_zeros_that_lie_together_are_all_counted():
     """Six outliers in one cluster turn the argument by more than a whole turn from one first node to the next."""
@@ -271,7 +278,9 @@ def test_zeros_that_lie_together_are_all_counted():
     problem = spiked_problem(solver, solution)
     lens = Lens.around(gaps_outside(problem)[-1], solution.outliers)
     assert trace(Determinant(problem), [lens])[0].zeros == 6
+    assert check_outliers(problem, solution.outliers).passed
     assert check_outliers(problem, solution.outliers[:5]).status == "failed"
+    assert check_outliers(problem, [*solution.outliers[:5], solution.outliers[5] + 1e-4]).status == "failed"
 
 
 @in_float64
@@ -460,7 +469,7 @@ def test_a_failed_check_makes_the_solution_false_and_the_command_end_with_3(monk
     failed = CertificateCheck("outliers", "", "zeros of det A(z) above 2", 0.0, 1.0, 0.0, "failed")
     monkeypatch.setattr("numerics.solver.Certifier.certificate", lambda self, labels: Certificate((failed,)))
     solution = derive.load("spiked_wigner").solve(gamma0=2)
-    assert not solution and "zeros of det A(z) above 2, 0 where 1 is expected" in solution.trouble[0]
+    assert not solution and "zeros of det A(z) above 2, 0 instead of 1" in solution.trouble[0]
     assert len(solution.trouble[0]) <= 300 and "derive check spiked_wigner" in solution.trouble[0]
     result = CliRunner().invoke(main, ["solve", "spiked_wigner"])
     assert result.exit_code == 3 and "1 failed" in result.output and "not to be trusted" in result.output
