@@ -205,6 +205,11 @@ _HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
 """Columns that a table for people leaves out, as their names begin."""
 
 
+def points_of(result: Any) -> tuple[Any, ...]:
+    """Return the points of a sweep, or another result as the only point."""
+    return result.points if isinstance(result, Sweep) else (result,)
+
+
 def row_of(point: Any) -> dict[str, Any]:
     """One point as single numbers: of a solution parameters, observables at the last time, edges and all outliers of
     each layer; of a simulation means and errors; of a comparison how well both agree."""
