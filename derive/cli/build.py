@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,11 +110,16 @@ def build(words: tuple[str, ...], check: bool, out: str | None, notation: str, a
                     click.echo(f"{name}: {len(files)} files in {_shown(place / name)}/")
         return
     differences = {place: compare_tree(tree, place, whole) for place, tree in trees.items()}
+    mend = shlex.join(["derive", "build", *words, *(["--out", out] if out is not None else [])])
+    _print_differences(names, differences, mend, as_json)
+
+
+def _print_differences(names: list[str], differences: Mapping[Path, Any], mend: str, as_json: bool) -> None:
+    """Print which files differ from what would be written; exit 1 if any does."""
     contents = {
         kind: [_shown(place / name) for place, difference in differences.items() for name in getattr(difference, kind)]
         for kind in ("stale", "missing", "extra", "foreign")
     }
-    mend = shlex.join(["derive", "build", *words, *(["--out", out] if out is not None else [])])
     if as_json:
         contents["extra"] += contents.pop("foreign")
         print_json({"settings": names, **contents, "up_to_date": not any(contents.values()), "mend": mend})

@@ -89,7 +89,9 @@ def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
     )
     result = run(command, target, pairs, options, flags)
     if result is not None:
-        outcomes = {point.outcome for point in result.points}
+        from derive.results.sweep import points_of
+
+        outcomes = {point.outcome for point in points_of(result)}
         click.get_current_context().exit(next((code for one, code in EXIT_CODES.items() if one in outcomes), 0))
 
 

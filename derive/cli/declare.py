@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -223,15 +224,8 @@ def show(
         if equation is not None:
             with lettered(letters):
                 numbered = equations_of(derivation, STAGES if stage is None else (stage,))
-            if equation not in numbered:
-                where = "" if stage is None else f" in the stage {stage}"
-                have = ", ".join(numbered) or "none"
-                raise DeriveError(f"{model.name} has no equation {equation}{where}; its numbers are {have}"[:300])
-            one = numbered[equation]
-            if as_json:
-                print_json({"setting": model.name, "equation": one.number, "text": one.text, "latex": one.latex})
-            else:
-                click.echo(one.latex if style == "latex" else one.text)
+            where = "" if stage is None else f" in the stage {stage}"
+            _print_equation(model.name, equation, numbered, where, style, as_json)
             return
         shown = derivation.probes[problem.layers[0]] if problem.layers else derivation
         if stage in ALONE:
@@ -250,12 +244,32 @@ def show(
         print_json({"setting": model.name, "format": style, "stages": texts})
         return
     if stage is None:
-        comment = "% " if style == "latex" else ""
-        click.echo("\n".join(f"{comment}{line}".rstrip() for line in (f"{model.name}: {model.doc}").splitlines()))
-        for parameter in model.parameters:
-            click.echo(
-                f"{comment}  {parameter.name} = {number(parameter.default)}, {parameter.domain}"
-                + (f": {parameter.doc}" if parameter.doc else "")
-            )
-        click.echo("")
+        _print_heading(model, "% " if style == "latex" else "")
     click.echo("\n\n".join(filter(None, ("\n".join(table), *texts.values()))))
+
+
+def _print_equation(
+    setting: str, label: str, numbered: Mapping[str, Any], where: str, style: str, as_json: bool
+) -> None:
+    """Print one equation by its number."""
+    from derive.errors import DeriveError
+
+    if label not in numbered:
+        have = ", ".join(numbered) or "none"
+        raise DeriveError(f"{setting} has no equation {label}{where}; its numbers are {have}"[:300])
+    one = numbered[label]
+    if as_json:
+        print_json({"setting": setting, "equation": one.number, "text": one.text, "latex": one.latex})
+    else:
+        click.echo(one.latex if style == "latex" else one.text)
+
+
+def _print_heading(model: Model, comment: str) -> None:
+    """Print the name and the parameters of a model, each line after a sign of comments."""
+    click.echo("\n".join(f"{comment}{line}".rstrip() for line in (f"{model.name}: {model.doc}").splitlines()))
+    for parameter in model.parameters:
+        click.echo(
+            f"{comment}  {parameter.name} = {number(parameter.default)}, {parameter.domain}"
+            + (f": {parameter.doc}" if parameter.doc else "")
+        )
+    click.echo("")

@@ -130,13 +130,31 @@ def selftest(
     if vocabulary:
         _count(declarations, seed, first, as_json)
         return
+    tally, interrupted = _tried(
+        declarations, seed, first, as_json, compiled=compiled, simulate=simulate, shrinking=shrinking
+    )
+    _report(tally, seed, first, as_json)
+    if interrupted:
+        more = f"--laws {compiled}{'' if simulate else ' --no-simulate'}"
+        click.echo(
+            f"interrupted; go on with: derive selftest --declarations {declarations} --seed {seed} "
+            f"--first {first + tally.checked} {more}",
+            err=True,
+        )
+        click.get_current_context().exit(130)
+    if tally.broken:
+        click.get_current_context().exit(1)
+
+
+def _tried(declarations: int, seed: int, first: int, quiet: bool, **how: Any) -> tuple[Tally, bool]:
+    """Try the laws and tell the progress; return what was found, and whether the run was interrupted."""
     from derive.selftest.engine import keep_nothing
     from derive.selftest.running import Tally, run
 
     keep_nothing()
-    tally, began, interrupted = Tally(), time.monotonic(), False
+    tally, began = Tally(), time.monotonic()
     last = began
-    with progress_bar("selftest", as_json) as progress:
+    with progress_bar("selftest", quiet) as progress:
 
         def tell(number: int, so_far: Tally) -> None:
             nonlocal last
@@ -158,30 +176,10 @@ def selftest(
         if progress is not None:
             progress(0.0, f"{first} of {declarations}")
         try:
-            run(
-                declarations,
-                seed,
-                first=first,
-                compiled=compiled,
-                simulate=simulate,
-                shrinking=shrinking,
-                tell=tell,
-                tell_broken=tell_broken,
-                tally=tally,
-            )
+            run(declarations, seed, first=first, **how, tell=tell, tell_broken=tell_broken, tally=tally)
         except KeyboardInterrupt:
-            interrupted = True
-    _report(tally, seed, first, as_json)
-    if interrupted:
-        more = f"--laws {compiled}{'' if simulate else ' --no-simulate'}"
-        click.echo(
-            f"interrupted; go on with: derive selftest --declarations {declarations} --seed {seed} "
-            f"--first {first + tally.checked} {more}",
-            err=True,
-        )
-        click.get_current_context().exit(130)
-    if tally.broken:
-        click.get_current_context().exit(1)
+            return tally, True
+    return tally, False
 
 
 def _count(declarations: int, seed: int, first: int, as_json: bool) -> None:

@@ -42,10 +42,10 @@ def check_table(out: str | None, kinds: Sequence[str] = (".jsonl", ".csv")) -> N
 
 def write_result(out: str, result: Solution | Simulation | Comparison | Sweep) -> None:
     """Write a result in the format of the file's suffix."""
-    from derive.results.sweep import row_of
+    from derive.results.sweep import points_of, row_of
 
     suffix = Path(out).suffix
-    points = result.points
+    points = points_of(result)
     if suffix in (".nc", ".zarr"):
         result.save(out)
     elif suffix == ".csv":

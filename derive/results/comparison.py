@@ -56,11 +56,6 @@ class Comparison(Saved):
         return self.theory.failed or self.simulation.failed
 
     @property
-    def points(self) -> tuple[Any, ...]:
-        """The comparison itself, as the only point of a sweep."""
-        return (self,)
-
-    @property
     def verdict(self) -> str:
         """The outcome in one sentence."""
         if self.failed:

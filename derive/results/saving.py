@@ -78,11 +78,6 @@ class PointResult(Saved):
         """All values, including choices."""
         return dict(self.made.parameters)
 
-    @property
-    def points(self) -> tuple[Any, ...]:
-        """The result itself, as the only point of a sweep."""
-        return (self,)
-
     def _check_numbers(self) -> None:
         """Raise NumericalError if the computation failed."""
         if self.failed:

@@ -230,6 +230,11 @@ _HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
 """Prefixes of columns omitted from tables for people."""
 
 
+def points_of(result: Any) -> tuple[Any, ...]:
+    """Return the points of a sweep, or another result as the only point."""
+    return result.points if isinstance(result, Sweep) else (result,)
+
+
 def row_of(point: Any) -> dict[str, Any]:
     """Return one point as scalars: for a solution parameters, observables at the last time, edges and all outliers of
     each layer; for a simulation means and errors; for a comparison their agreement."""

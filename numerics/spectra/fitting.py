@@ -23,11 +23,15 @@ from numerics.spectra.tails import LEAST_COUNT, PowerTail, fit_tail
 from numerics.support.formatting import shown_number, some, table
 from numerics.support.threads import threads_for
 
+# Tuned constants: value, unit, and what the value trades off. tests/campaigns/calibrate_spectra.py measures what
+# MIXING and `distance_allowed` give on noise and on equal spikes.
+
 SMALLEST_SIDE = 20
 """Least number of singular values for a fit."""
 
 NEAR = 0.05
-"""Kolmogorov-Smirnov distance up to which a bulk counts as near Marchenko-Pastur."""
+"""Kolmogorov-Smirnov distance up to which a bulk counts as near Marchenko-Pastur: larger values call more trained
+matrices noise."""
 
 TAIL = 0.05
 """Fraction of singular values beyond the edge above which a misfitting bulk has a tail instead of an edge."""
