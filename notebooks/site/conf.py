@@ -22,4 +22,4 @@ napoleon_numpy_docstring = False
 nitpicky = False
 default_role = "code"
 smartquotes = False  # options such as --json keep their dashes
-add_module_names = False
+add_module_names = True
