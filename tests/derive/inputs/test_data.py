@@ -395,7 +395,8 @@ FILES = {
     "an order of fractions": ({"order": np.ones((2, 2))}, ["T=1"], "order must be whole numbers from 0 to 5"),
     "a flat order": ({"order": np.arange(3)}, ["T=1"], "order must be whole numbers from 0 to 5"),
     "an empty order": ({"order": np.zeros((0, 2), int)}, ["T=1"], "order must be whole numbers from 0 to 5"),
-    "an order of a stream": ({**STREAM, "order": np.zeros((2, 2), int)}, [], "order is given, but x already has one row per time"),
+    "an order of a "
+    "stream": ({**STREAM, "order": np.zeros((2, 2), int)}, [], "order is given, but x already has one row per time"),
     "a short order": (
         {"order": np.zeros((2, 2), int)},
         ["T=3"],

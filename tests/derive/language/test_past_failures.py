@@ -259,7 +259,8 @@ def test_names_are_text(name, spike, theory):
 
 def test_a_function_of_parameters_keeps_to_their_domains(spike):
     outlier = spike.function("outlier", of="strength")
-    for wrong, word in ((-2.0, "out of range"), ("a", "not a number"), (None, "instead of a number"), ([1.0, 2.0], "jax.vmap")):
+    for wrong, word in ((-2.0, "out of "
+    "range"), ("a", "not a number"), (None, "instead of a number"), ([1.0, 2.0], "jax.vmap")):
         with pytest.raises(ParameterError, match=word):
             outlier(wrong)
     for count in ((), (1.0, 2.0)):
