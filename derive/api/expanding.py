@@ -188,7 +188,7 @@ def expand(
         raise ParameterError(f"at={at!r}: give exact numbers by name, as at={{'T': 2}}")
     if not fits(variable, str | None):
         raise ParameterError(
-            f"variable={variable!r}: say what is small in a text, such as 'gamma', '1/nu' or 'gamma0-2'"
+            f"variable={variable!r}: name the small quantity as text, such as 'gamma', '1/nu' or 'gamma0-2'"
         )
     if not fits(parameter, str | None):
         raise ParameterError(f"parameter={parameter!r}: give the name of one of {have}")

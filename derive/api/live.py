@@ -16,7 +16,7 @@ def live_entries(model: Any, what: str) -> tuple[Entry, ...]:
     entries = tuple(_entry(printable(name), array) for name, array in _named_arrays(model))
     if not entries:
         raise CheckpointError(
-            f"{what} of type {type(model).__name__} holds no arrays; give a file, a torch module, a JAX pytree or a "
+            f"{what} of type {type(model).__name__} contains no arrays; give a file, a torch module, a JAX pytree or a "
             "dict of arrays"
         )
     refuse_same_names(type(model).__name__, entries)
@@ -29,7 +29,7 @@ def _named_arrays(model: Any) -> list[tuple[str, Any]]:
         if not isinstance(model, type) and callable(getattr(model, method, None)):
             model = dict(getattr(model, method)())
     arrays = []
-    for name, part in flat(model):
+    for name, part in ((name, _detached(part)) for name, part in flat(model)):
         if _is_array(part):
             arrays.append((name, part))
             continue
@@ -39,6 +39,14 @@ def _named_arrays(model: Any) -> list[tuple[str, Any]]:
         leaves = tree_flatten_with_path(part)[0]
         arrays += [(root + keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves if _is_array(leaf)]
     return arrays
+
+
+def _detached(value: Any) -> Any:
+    """Return the NumPy array of a tensor that has no `dtype`; anything else is unchanged."""
+    if _is_array(value) or isinstance(value, type) or not callable(getattr(value, "detach", None)):
+        return value
+    values = value.detach()
+    return np.asarray(values.numpy()) if callable(getattr(values, "numpy", None)) else value
 
 
 def _is_array(value: Any) -> bool:

@@ -42,11 +42,17 @@ def spectra(
 ) -> Spectra:
     """Bulk and outliers of every weight matrix of a network, from a file or from a model in memory.
 
-    model: a checkpoint (.npz, .safetensors, PyTorch; nothing in it is executed), a torch module, a JAX pytree (Flax,
-    Equinox, Haiku), or a dict of arrays. after: the same network later; the spectra are then those of this one, and
-    `changes` describes each matrix. include, exclude: names of arrays with * and ? as wildcards, or parts of names.
-    layout: axes of convolution kernels, "oihw", "hwio" or "auto". level: the probability with which noise alone exceeds
-    the threshold for outliers. theory, layer: output of `derive solve --json` to compare with.
+    Args:
+        model: a checkpoint (.npz, .safetensors, PyTorch; nothing in it is executed), a torch module, a JAX pytree
+            (Flax, Equinox, Haiku), or a dict of arrays.
+        after: the same network later; the spectra are then those of this one, and `changes` describes each matrix.
+        include: names of arrays, with * and ? as wildcards, or parts of names.
+        exclude: names of arrays to omit, in the same form.
+        layout: axes of convolution kernels, "oihw", "hwio" or "auto".
+        level: the probability with which noise alone exceeds the threshold for outliers.
+        theory: a file with the output of `derive solve --json`, for comparison.
+        layer: the solution in that file, if it contains several.
+        progress: called with a fraction and a text.
 
     >>> import derive, numpy as np
     >>> s = derive.spectra({"W": np.random.default_rng(0).standard_normal((60, 80))})

@@ -304,8 +304,13 @@ class Theory:
     ) -> Expansion:
         """Return an edge of the bulk, the largest outlier or a threshold as an exact series in a parameter.
 
-        of: "edge", "lower_edge", "outlier" or "threshold" (of `parameter`). variable: the small quantity, "gamma",
-        "1/nu" or "gamma0-2"; None returns the quantity itself. at: parameters fixed to exact numbers.
+        Args:
+            of: "edge", "lower_edge", "outlier" or "threshold" (of `parameter`).
+            variable: the small quantity, "gamma", "1/nu" or "gamma0-2"; None returns the quantity itself.
+            order: the highest power.
+            at: parameters fixed to exact numbers.
+            parameter: the parameter of a threshold.
+            layer: the probed matrix.
 
         >>> import derive
 
@@ -339,8 +344,11 @@ class Theory:
     def function(self, quantity: str = "outlier", of: str | Sequence[str] = (), **arguments: Any) -> Callable[..., Any]:
         """Return a quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
 
-        quantity: "outlier" (the largest), "edge" (the upper one), or the name of an observable, which gives an array
-        over time. of: the parameters that the function takes, in this order; the others are fixed or take defaults.
+        Args:
+            quantity: "outlier" (the largest), "edge" (the upper one), or the name of an observable, which gives an
+                array over time.
+            of: the parameters that the function takes, in this order; the others are fixed or take defaults.
+
         Derivatives of a sampled theory are pathwise, at the fixed random numbers of its replicates. `f.gradient(x)` has
         value and derivatives with their standard errors. Models with jumps are refused; the error names the jump.
 

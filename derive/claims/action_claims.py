@@ -118,7 +118,9 @@ def decide_observable(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     for average in outermost(derived, (Mean, Total)):
         pairs = quadratic_pairs(average) if isinstance(average, Mean) else None
         if pairs is None or any(a.time != b.time or scale.has(FieldAt) for scale, a, b in pairs):
-            raise ClaimError(f"{place}: {claim.get('of')} is not made of correlations at one time; it is shown only")
+            raise ClaimError(
+                f"{place}: {claim.get('of')} does not consist of correlations at one time; it cannot be claimed"
+            )
         total = sp.Add(*(scale * at_one_time(a.field, b.field) for scale, a, b in pairs))
         derived = derived.xreplace({average: total})
     words = context.reader(claim, matrices=True)

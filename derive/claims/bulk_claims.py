@@ -73,7 +73,7 @@ def decide_equation(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     value = replace(reader, scalars={**responses, **reader.scalars}).scalar(claim.get("value"))
     if not value.free_symbols & {Z, *responses.values()}:
         raise ClaimError(
-            f"{context.place(claim)}: {value} holds no response of the bulk; they are {', '.join(responses)}"
+            f"{context.place(claim)}: {value} contains no response of the bulk; they are {', '.join(responses)}"
         )
     result = context.comparator.same(value, sp.S.Zero)
     return context.conclude(result, value, sp.S.Zero, "residual", "modulo the bulk equations")

@@ -121,8 +121,8 @@ def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list
 def _verdict(context: ClaimContext, claim: Claim) -> ClaimVerdict:
     if claim.kind not in _TRAINING_KINDS and not context.probed:
         raise ClaimError(
-            f"{context.place(claim)}: {context.file.model} probes no spectrum, so there is nothing to hold a "
-            f"{claim.kind} against; add probe=spectrum(...) to the model"
+            f"{context.place(claim)}: {context.file.model} probes no spectrum, so a {claim.kind} cannot be "
+            "checked; add probe=spectrum(...) to the model"
         )
     if claim.kind not in _TRAINING_KINDS and context.bulk.projected.polynomials is None:
         raise ClaimError(

@@ -132,7 +132,7 @@ class Reader:
 
     Attributes:
         scalars: SymPy expressions by name.
-        fields: the fields allowed in C[a, b] and R[a, j]; None where matrices are not allowed.
+        fields: the fields allowed in C[a, b] and R[a, j]; None if matrices are not allowed.
         carriers: the names that may end a term.
         matrices: the random matrices that may act on a field.
         legs: whether dot(a, hat(b)) and outer(a, b) are allowed. C and R are then written as such scalar products.
@@ -186,7 +186,7 @@ class Reader:
             sides = [self._evaluated(side, text) for side in (part.left, *part.comparators)]
             for left, op, right in zip(sides, part.ops, sides[1:], strict=False):
                 if left.is_Matrix or right.is_Matrix:
-                    raise self.error(text, "compares matrices; a region is made of scalars")
+                    raise self.error(text, "compares matrices; a region consists of scalars")
                 difference = right - left if type(op) in _LESS else left - right
                 if not difference.free_symbols:
                     raise self.error(text, "compares numbers; name a parameter on one side of each inequality")
@@ -262,7 +262,7 @@ class Reader:
                 return value.T if value.is_Matrix else value
         raise self.error(
             text,
-            f"holds {ast.unparse(node)!r}, which formulas may not; use names, + - * / **, .T and "
+            f"holds {ast.unparse(node)!r}, which is not allowed in formulas; use names, + - * / **, .T and "
             f"{', '.join(FUNCTIONS)}, integral",
         )
 

@@ -33,7 +33,7 @@ def decide_kernel(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def same_time(context: ClaimContext, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
-    """Return the verdict after checking that kernels of matrices drawn afresh act at equal times only."""
+    """Return the verdict after checking that kernels of matrices drawn anew act at equal times only."""
     claimed = claim.get("same_time", False)
     if status != REFUTED and derived not in (set(), {claimed}):
         at = "at all times" if claimed else "at equal times only, as same_time = true would say"

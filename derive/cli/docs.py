@@ -59,5 +59,5 @@ def build_site(place: Path) -> Path:
     with tempfile.TemporaryDirectory() as sources:
         runpy.run_path(str(SITE / "pages.py"))["gather"](Path(sources))
         if build_main(["-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(SITE), sources, str(place)]):
-            raise DeriveError("the site was not built; the lines above say which page and what is wrong with it")
+            raise DeriveError("the site was not built; the lines above name the page and the problem")
     return place / "index.html"

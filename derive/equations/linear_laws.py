@@ -33,8 +33,8 @@ class LinearLaws:
         """Refuse a rule that is not linear in fields."""
         for law in rule.laws:
             raise DeclarationError(
-                f"{shown(_nonlinear_part(law))} is not linear, and the limit of many steps is derived for linear "
-                "training; solve it at a large T"
+                f"{shown(_nonlinear_part(law))} is not linear; the limit of many steps is derived for linear "
+                "training only; solve it at a large T"
             )
         for term in rule.terms:
             self.check_means(field, term)
@@ -44,8 +44,8 @@ class LinearLaws:
         """Refuse means over sites, sums over the past and trained weights in a term."""
         if term.pair is not None or term.past is not None or term.coefficient.has(Mean):
             raise DeclarationError(
-                f"the equation of {field} holds means over sites or trained weights, so it is not linear, "
-                "and the limit of many steps is derived for linear training; solve it at a large T"
+                f"the equation of {field} contains means over sites or trained weights, so it is not linear; the "
+                "limit of many steps is derived for linear training only; solve it at a large T"
             )
 
     def check_constant(self, field: Field, term: Term) -> None:
@@ -54,13 +54,13 @@ class LinearLaws:
         tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
         if any(data.time is not None for data in (*inside.atoms(DataAt), *tables)):
             raise DeclarationError(
-                f"the equation of {field} holds data that change with time, so there is no stationary limit; solve "
+                f"the equation of {field} contains data that change with time, so there is no stationary limit; solve "
                 "it at finite T"
             )
         if inside.has(self.clock) or inside.has(PAST) or inside.has(self.clock.steps):
             raise DeclarationError(
-                f"the coefficient {inside} in the equation of {field} changes with time, and the limit of many "
-                "steps is derived for constant ones; solve it at a large T"
+                f"the coefficient {inside} in the equation of {field} changes with time; the limit of many steps "
+                "is derived for constant coefficients only; solve it at a large T"
             )
 
     def lag(self, field: Field, value: FieldAt) -> int:

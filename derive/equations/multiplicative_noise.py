@@ -1,4 +1,4 @@
-"""Multiplicative noise: laws that are linear in fields, with coefficients drawn afresh at each step.
+"""Multiplicative noise: laws that are linear in fields, with coefficients drawn anew at each step.
 
 A mask s(t) that selects a mini-batch is an example: s(t) e(t) = <s> e(t) + (s(t) - <s>) e(t). Because s(t) is
 independent of e(t), the last term is uncorrelated with the past and with itself at other times. For second moments it

@@ -331,7 +331,7 @@ class Rules:
         latest = latest_moment(expression, where)
         if latest is not None and (latest.variable != drawn.variable or latest.shift > drawn.shift):
             raise DeclarationError(
-                f"{where}: a random matrix drawn afresh at {shown(drawn.time)} is applied to {shown(expression)}, "
+                f"{where}: a random matrix drawn anew at {shown(drawn.time)} is applied to {shown(expression)}, "
                 "which comes later; a fresh matrix acts on vectors of its own time or earlier"
             )
 

@@ -222,7 +222,7 @@ class _StepElimination:
             yield from self._modes(sp.S.One if angle < 1 else -sp.S.One)
 
     def _covariances(self) -> Iterator[sp.Expr]:
-        """Yield the factors of det(1 - M), where all matrices are drawn afresh."""
+        """Yield the factors of det(1 - M), where all matrices are drawn anew."""
         covariances = self.recursion.covariances
         if self.unknown or any(not c.fresh for c in covariances):
             return

@@ -42,7 +42,7 @@ class Problem:
     """A model with a value for each choice and parameter, and the requested layers.
 
     Attributes:
-        data: a file of arrays, or the arrays by name; None where the declaration computes them or has none.
+        data: a file of arrays, or the arrays by name; None if the declaration computes them or has none.
         align: directions in addition to those of the model.
     """
 

@@ -289,12 +289,12 @@ def _check_use_of_disorder(model: Declaration) -> None:
     for symbol in atoms(model, Disorder):
         applied = (node for e in everything(model) for node in e.atoms(Apply))
         if symbol.fresh is not None and any(node.matrix == symbol for node in applied):
-            raise DeclarationError(f"{symbol} is drawn afresh at each step: write {symbol}({symbol.fresh})")
+            raise DeclarationError(f"{symbol} is drawn anew at each step: write {symbol}({symbol.fresh})")
     for _, probe in model.probes:
         with blaming(probe):
             if any(node.has(DisorderAt) for matrix in probe.matrices for node in expressions(matrix)):
                 raise DeclarationError(
-                    "the probed matrix contains disorder drawn afresh at each step; probe fixed matrices or weights"
+                    "the probed matrix contains disorder drawn anew at each step; probe fixed matrices or weights"
                 )
 
 

@@ -627,7 +627,7 @@ def mean(expression: Any) -> sp.Expr:
 
 
 def _multiplied_out(expression: sp.Expr) -> sp.Expr:
-    """Return the expression with products of sums expanded; denominators stay as they are."""
+    """Return the expression with products of sums expanded; denominators are unchanged."""
     if expression.is_Add:
         return sp.Add(*map(_multiplied_out, expression.args))
     if expression.is_Mul:

@@ -308,7 +308,7 @@ class ExactRun(Evaluation):
         return total
 
     def _times(self, name: str, fresh: bool) -> Iterable[int]:
-        """Return the times at which a noise is correlated: only the current one if its matrix is drawn afresh."""
+        """Return the times at which a noise is correlated: only the current one if its matrix is drawn anew."""
         now = self._now(name)
         return (now,) if fresh else range(now + 1)
 

@@ -335,8 +335,8 @@ class Lowering:
         """Return the name under which a mean is stored at all times, for sums over earlier times."""
         if axes_of(node):
             raise DeclarationError(
-                f"{shown(node)}: a mean of fields with labels stands in a sum over earlier times; "
-                "give the vector times that mean a field of its own"
+                f"{shown(node)}: a sum over earlier times contains a mean of fields with labels; give the vector "
+                "times that mean a field of its own"
             )
         return self.kept.setdefault(node.xreplace({PAST: self.clock}), f"mean{len(self.kept)}")
 

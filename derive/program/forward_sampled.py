@@ -46,7 +46,7 @@ class BySampling(Lowering):
         self._check_fresh()
 
     def _check_fresh(self) -> None:
-        """Refuse responses to random matrices that are drawn afresh at every time."""
+        """Refuse responses to random matrices that are drawn anew at every time."""
         responses = [(str(x.a), x.b) for x in self.needs.letters if x.kind == "R"]
         ends = [end for table in self.needs.tables for end in (table.left, table.right)]
         responses += [("sites", noise) for kind, noise in ends if kind == "R"]

@@ -209,7 +209,7 @@ class _Lowering:
         expression = sp.sympify(expression)
         for node in outermost(expression, (Mean, Mix, Total, AppliedUndef)):
             raise DeclarationError(
-                f"the coefficient {shown(expression)} holds {shown(node)}, for which no limit of many steps is "
+                f"the coefficient {shown(expression)} contains {shown(node)}, for which no limit of many steps is "
                 "derived; solve it at a large T"
             )
         slots: dict[sp.Basic, sp.Expr] = {trait(): Slot(Ref(s), trait.name) for trait, s in self.values.items()}
@@ -273,7 +273,7 @@ def _by_label(expression: sp.Expr, rows: dict[EngineSymbol, Slot]) -> Value:
     for node in outermost(expression, (DataAt, Mix, Softmax, Total)):
         if node not in arrays:
             raise DeclarationError(
-                f"an observable holds {shown(node)}, for which the limit of many steps is not derived; leave it out"
+                f"an observable contains {shown(node)}, for which no limit of many steps is derived; leave it out"
             )
         turned = (int(node.turned),) if node in expression.atoms(EntriesAt) else ()
         inner[node] = Slot(Call("given_series", (Formula(node.data, None), 0, 0, *turned), None), shown(node))

@@ -29,7 +29,7 @@ _LIBRARIES = ("numpy as np", "scipy.special as sc")
 
 
 def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str], digest: str, runtime: str) -> str:
-    """Return the text of `__init__.py`. `stems` holds the suffix of the module names of each probed matrix."""
+    """Return the text of `__init__.py`. `stems` contains the suffix of the module names of each probed matrix."""
     clock = next(iter(atoms(model, Clock)), None)
     labels = tuple(dict.fromkeys(str(axis.size) for axis in atoms(model, Axis)))
     parameters = [f"ParameterOf({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]

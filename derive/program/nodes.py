@@ -400,7 +400,7 @@ def check_fits(inner: Shape | None, outer: Shape | None) -> None:
         return
     same = len(inner) == len(outer) and all(sp.expand(a - b) == 0 or a == 1 for a, b in zip(inner, outer, strict=True))
     if not same:
-        raise AssertionError(f"a value of shape {inner} stands where {outer} is needed")
+        raise AssertionError(f"a value of shape {inner} is used where {outer} is needed")
 
 
 def keys_read(values: Iterable[Value], owner: Symbol) -> dict[Any, None]:

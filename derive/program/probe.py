@@ -401,7 +401,7 @@ def _(node: sp.Piecewise) -> list[sp.Expr]:
 def _pieces(expression: sp.Expr) -> list[sp.Expr]:
     """Return the smooth pieces of an expression: each nonsmooth function replaced by each of its pieces.
 
-    Some combinations of pieces may hold nowhere.
+    Some combinations of pieces may apply nowhere.
     """
     inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
     if inner is None:

@@ -1,6 +1,6 @@
 """Evaluation of programs over the field of rational functions in the open parameters, at fixed whole numbers.
 
-Arrays hold quotients of polynomials. Each runtime function that the constant matrix of a cycle of A(z) calls has a
+Arrays contain quotients of polynomials. Each runtime function that the constant matrix of a cycle of A(z) calls has a
 counterpart of the same name here; those of the forward pass are in derive/program/exact_run.py.
 """
 
@@ -111,7 +111,7 @@ class Scalars:
 
 
 class Evaluation:
-    """Interpreter of programs at fixed parameters. `arrays` holds the data as decimals, which are read as exact
+    """Interpreter of programs at fixed parameters. `arrays` contains the data as decimals, which are read as exact
     fractions."""
 
     lazy: frozenset[str] = frozenset()

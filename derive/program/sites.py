@@ -36,7 +36,7 @@ class SiteChannel:
 
     @property
     def fresh(self) -> bool:
-        """Whether the matrix is drawn afresh at every time."""
+        """Whether the matrix is drawn anew at every time."""
         return self.matrix.fresh is not None
 
 
@@ -153,7 +153,7 @@ class Sharing:
         return tuple(spans)
 
     def past_span(self, field: Field) -> FieldSpan:
-        """Return the span that holds the past of a field."""
+        """Return the span that stores the past of a field."""
         base = self.root(field)[0]
         return next(span for span in self.spans if base in span.fields and not span.fresh)
 

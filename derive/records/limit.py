@@ -95,7 +95,7 @@ class OverlapTerm:
 
 @dataclass(frozen=True, repr=False)
 class Recursion(LinearSites):
-    """The linear map of one training step, with the noise drawn afresh at each step.
+    """The linear map of one training step, with the noise drawn anew at each step.
 
     `observed` contains the fields of each observable. `stirred` are fields whose equations contain white noise.
     `overlap_terms` are means over sites that are linear in fields, such as those due to planted directions.

@@ -17,7 +17,7 @@ from derive.records.system import System
 
 @dataclass(frozen=True)
 class NoiseKernel:
-    """<u_left(t) u_right(s)> = coefficient * C[a, b](t, s), times delta(t, s) if drawn afresh."""
+    """<u_left(t) u_right(s)> = coefficient * C[a, b](t, s), times delta(t, s) if drawn anew."""
 
     left: Field
     right: Field
@@ -155,8 +155,8 @@ class Edge:
 class TimeOrder(Record):
     """The order in which training fields of one time are computed, and the delays of responses.
 
-    `edges` are the dependencies. `delays` holds (a, b, shortest delay of the response of a to an impulse in b); pairs
-    without a response are absent.
+    `edges` are the dependencies. `delays` contains (a, b, shortest delay of the response of a to an impulse in b);
+    pairs without a response are absent.
     """
 
     system: System

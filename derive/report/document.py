@@ -96,7 +96,7 @@ class Items:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Columns after the first `text_columns` hold numbers."""
+    """Columns after the first `text_columns` contain numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Words, ...], ...]
@@ -159,7 +159,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class ReportDocument:
-    """A report. `summary` holds paragraphs about the declaration, `model` its equations as LaTeX."""
+    """A report. `summary` contains paragraphs about the declaration, `model` its equations as LaTeX."""
 
     name: str
     title: str

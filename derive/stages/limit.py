@@ -67,7 +67,7 @@ class _Stationary(LinearLaws):
         afresh += [str(matrix) for matrix in self.system.disorder if matrix.fresh is not None]
         for name in afresh:
             raise DeclarationError(
-                f"{name} is drawn afresh at each step, so there is no stationary limit; solve it at finite T"
+                f"{name} is drawn anew at each step, so there is no stationary limit; solve it at finite T"
             )
 
     def drawn(self, f: SystemField) -> list[LinearPart]:
@@ -116,13 +116,13 @@ class _Stationary(LinearLaws):
             for mean in sorted(resting.atoms(Mean), key=sp.default_sort_key):
                 if not is_moment(mean) and quadratic_pairs(mean) is None:
                     raise DeclarationError(
-                        f"the observable {name} holds {mean}, which is not quadratic in fields; leave it out"
+                        f"the observable {name} contains {mean}, which is not quadratic in fields; leave it out"
                     )
                 means.setdefault(mean, EngineSymbol(f"mean_{len(means)}"))
             formula = resting.xreplace(means)
             if formula.has(FieldAt, Mix, self.clock, self.clock.steps):
                 raise DeclarationError(
-                    f"the observable {name} holds data or the time itself, so it has no limit of many steps; "
+                    f"the observable {name} contains data or the time itself, so it has no limit of many steps; "
                     "leave it out"
                 )
             observables.append((name, formula))

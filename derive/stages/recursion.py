@@ -43,7 +43,7 @@ class _HomogeneousStep(LinearLaws):
                 self._check(f)
 
     def _check(self, f: SystemField) -> None:
-        """Refuse laws that are not linear with constant coefficients, up to noise drawn afresh at each step."""
+        """Refuse laws that are not linear with constant coefficients, up to noise drawn anew at each step."""
         terms = noisy_terms(f.rule.laws[0], self.fields, self.noises) if f.rule.laws else None
         if terms is None:
             self.check_rule(f.field, f.rule)

@@ -52,7 +52,7 @@ ARRAY_FREE_SIZE = Bound(
 )
 ALIGNMENTS = Bound("directions (--align)", "directions", 64, "")
 ALIGNMENT_LENGTH = Bound("directions (--align)", "a direction", 200, "characters")
-KEPT_SIZE = Bound("cached file", "a file", GB, "bytes")
+KEPT_SIZE = Bound("cache", "a file", GB, "bytes")
 SENTENCE = Bound("every file", "the error message", 300, "characters")
 INTERRUPT_TIME = Bound("every command", "from Ctrl-C to exit", 2, "seconds")
 

@@ -56,7 +56,7 @@ def path_of(value: Any, what: str = "path") -> Path:
 
 
 def checkout() -> Path | None:
-    """Return the source directory of the project that contains this package; None where it is installed."""
+    """Return the source directory of the project that contains this package; None if it is installed."""
     root = Path(__file__).resolve().parents[2]
     try:
         told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))

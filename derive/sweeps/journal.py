@@ -1,9 +1,9 @@
 """The journal of a sweep: a file with one line per finished unit.
 
-The first line describes the sweep: declaration, parameters, options and versions. Each other line holds a fingerprint
-of that, the name of a unit and its results. Every line ends with its own digest, so a modified line is refused by its
-number. Lines are in the order of completion; sorted, they are the same bytes regardless of the workers. A line
-truncated by a crash or a full disk is computed again.
+The first line describes the sweep: declaration, parameters, options and versions. Each other line contains a
+fingerprint of that, the name of a unit and its results. Every line ends with its own digest, so a modified line is
+refused by its number. Lines are in the order of completion; sorted, they are the same bytes regardless of the workers.
+A line truncated by a crash or a full disk is computed again.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _signed(record: str) -> bytes:
 
 
 def _unsigned(line: bytes) -> bytes | None:
-    """Return the record of a line; None where its digest differs."""
+    """Return the record of a line; None if its digest differs."""
     tail = line[-len(_signed("")) :]
     content, signed = line[: -len(tail)], _SIGNED.fullmatch(tail[:-1])
     if signed is None or not tail.endswith(b"\n") or signed[1] != digest(content).encode():

@@ -95,9 +95,9 @@ def results() -> str:
                     if not key.startswith("_") and (isinstance(value, property) or inspect.isfunction(value))
                 }
                 rows = [f"| `{key}` | {line} |" for key, line in sorted((_field_lines(thing) | members).items())]
-                pages.append("\n".join(["| name | what it is |", "| --- | --- |", *rows]))
+                pages.append("\n".join(["| name | meaning |", "| --- | --- |", *rows]))
     pages.append(
-        "# Records of how a result was computed\n\n`s.method` is a TrainingMethod, `layer.diagnostics` a "
+        "## Records of how a result was computed\n\n`s.method` is a TrainingMethod, `layer.diagnostics` a "
         "LayerDiagnostics. The property `sentence` of a record describes it in words; `--json` has its fields."
     )
     for record in RECORDS:
@@ -106,7 +106,7 @@ def results() -> str:
             f"| `{f.name}` | `{str(f.type).replace('|', chr(92) + '|')}` | {lines[f.name]} |" for f in fields(record)
         ]
         pages.append(documented(record.__name__, record))
-        pages.append("\n".join(["| field | type | what it is |", "| --- | --- | --- |", *rows]))
+        pages.append("\n".join(["| field | type | meaning |", "| --- | --- | --- |", *rows]))
     return "\n\n".join(pages) + "\n"
 
 
@@ -132,8 +132,8 @@ def gallery() -> str:
     pages = [
         "# Gallery",
         WRITTEN,
-        "Declarations that no stage of the engine was written for; the tests hold each of them to simulation. Copy one "
-        "and change it: `derive compare FILE` runs it.",
+        "Declarations for which no stage of the engine was written; the tests compare each of them with simulation. "
+        "Copy one and change it: `derive compare FILE` runs it.",
     ]
     for path in sorted(DECLARATIONS.glob("*.py")):
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

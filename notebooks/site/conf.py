@@ -16,10 +16,10 @@ html_theme_options = {"navigation_with_keys": True}
 pygments_style, pygments_dark_style = "friendly", "monokai"
 
 myst_heading_anchors = 4
-autodoc_default_options = {"members": True, "member-order": "bysource", "show-inheritance": False}
+autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "none"
 napoleon_numpy_docstring = False
 nitpicky = False
 default_role = "code"
 smartquotes = False  # options such as --json keep their dashes
-add_module_names = False
+add_module_names = True

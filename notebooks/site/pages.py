@@ -22,7 +22,7 @@ from typing import Any
 
 from latex2mathml.converter import convert
 
-from derive.words import UNDER, VERBS
+from derive.words import VERBS
 
 ROOT = Path(__file__).parents[2]
 MANUAL = "notebooks/manual/"
@@ -139,10 +139,9 @@ def write_reference(out: Path) -> None:
     """Write the page of the verbs and results, which Sphinx fills in from their docstrings."""
     text = "[Python](python.md) is the tour, [the language](language.md) has the words of a declaration."
     parts = ["# Python reference", text]
-    for module, words in VERBS.items():
-        for word in words:
-            kind = "autoclass" if word[0].isupper() else "autofunction"
-            parts.append(f"## {word}\n\n```{{eval-rst}}\n.. {kind}:: {module}.{UNDER.get(word, word)}\n```")
+    for word in (word for words in VERBS.values() for word in words):
+        kind = "autoclass" if word[0].isupper() else "autofunction"
+        parts.append(f"## {word}\n\n```{{eval-rst}}\n.. {kind}:: derive.{word}\n```")
     (out / "api.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 

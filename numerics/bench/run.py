@@ -79,7 +79,7 @@ def title_of(measure: Callable[..., object]) -> str:
 
 
 def figures(title: str, references: Path | None = None) -> Iterator[BenchRow]:
-    """Yield the rows of a measurement as they finish; `references` holds hand-written equations."""
+    """Yield the rows of a measurement as they finish; `references` contains hand-written equations."""
     arguments = ("-m", "numerics.bench.run", title, str(references or ""))
     with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryFile("w+") as told:
         process = subprocess.Popen(

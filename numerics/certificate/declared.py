@@ -150,7 +150,7 @@ def run_declared(simulation: FiniteSize, p: Point, steps: int = STEPS) -> Declar
     try:
         probed, spikes, observables = simulate(p, SIZE, None, _ignored, None, None, fields.update, *libraries)
     except UNUSUAL as error:
-        raise NotWritten(f"the equations hold terms that words cannot represent ({type(error).__name__})") from error
+        raise NotWritten(f"the equations contain terms that words cannot represent ({type(error).__name__})") from error
     return Declared(probed, spikes, observables, fields)
 
 

@@ -72,7 +72,7 @@ class CriticalRate:
 
 @in_float64
 def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: float, loss: str) -> CriticalRate:
-    """Return the largest rate at which an observable stays bounded for any number of steps.
+    """Return the largest rate at which an observable remains bounded for any number of steps.
 
     Raises:
         NumericalError: if no such rate is found.

@@ -11,7 +11,7 @@ TOLD_APART = 5.0
 """Outliers closer than this many standard errors of their distance are treated as one cluster. At larger distances
 level repulsion by noise moves them by less than a fifth of their error."""
 Sides = dict[str, float | None]
-"""Overlaps of an eigenvector with spikes, by side; None where there is none."""
+"""Overlaps of an eigenvector with spikes, by side; None if there is none."""
 
 
 def estimated_outliers(

@@ -322,7 +322,7 @@ def _inverse_map(probe: Probe, cycle: Cycle, branch: Branch, p: Point, top: floa
 
 
 def _saturated(values: np.ndarray, top: float) -> np.ndarray:
-    """Limit values smoothly to `top`: regular next to a pole, and unchanged where they are much smaller."""
+    """Limit values smoothly to `top`: regular next to a pole, and unchanged if they are much smaller."""
     return (
         values
         if np.isinf(top)

@@ -1,6 +1,6 @@
 """Interface of a generated solver: its parts, and the functions that each provides.
 
-`p` is a Point with the parameters and data of the model. `order` holds order parameters: ("C", a, b) and ("R", a, b)
+`p` is a Point with the parameters and data of the model. `order` contains order parameters: ("C", a, b) and ("R", a, b)
 are matrices over training times before the last update (and labels), ("M", i) means over those times, ("F", i) means
 over all times.
 """

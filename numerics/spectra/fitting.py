@@ -305,7 +305,7 @@ def upper_edge(longer: float, shorter: float) -> tuple[float, float]:
 
 
 def lower_edge(longer: float, shorter: float) -> tuple[float, float] | None:
-    """Return centre and scale of the logarithm of the smallest eigenvalue; None where the edge is too close to zero."""
+    """Return centre and scale of the logarithm of the smallest eigenvalue; None if the edge is too close to zero."""
     a, b = math.sqrt(longer - 0.5), math.sqrt(shorter - 0.5)
     if a - b < 1e-6:
         return None

@@ -1,6 +1,6 @@
-"""Patterns that are given mixtures of random directions drive saturating units; a symmetric matrix stores what they do.
+"""Patterns, given as mixtures of random directions, drive saturating units, and a symmetric matrix stores the activity.
 
-The table says how much of each of K random directions each of P patterns has at each time.
+The table contains the component of each of the P patterns along each of the K random directions at each time.
 """
 
 from sympy import tanh

@@ -1,7 +1,7 @@
 """Random Lotka-Volterra dynamics: species that compete through a matrix of any symmetry, as a map in small steps.
 
 A_ij and A_ji have correlation gamma. Below sigma = sqrt(2)/(1 + gamma) abundances tend to the fixed point of the cavity
-method (Bunin 2017, Galla 2018). A species survives where its growth rate without itself, K, is positive.
+method (Bunin 2017, Galla 2018). A species survives if its growth rate in its absence, K, is positive.
 """
 
 from sympy import Heaviside, exp, sqrt

@@ -1,4 +1,4 @@
-"""A strange polynomial: a rectangular, a square and a symmetric Gaussian matrix, each used several times."""
+"""A polynomial of a rectangular, a square and a symmetric Gaussian matrix, each used several times."""
 
 from derive import Model, gaussian, goe, parameter, positive, sectors, spectrum
 

@@ -1,4 +1,4 @@
-"""Two-layer linear network with extensively many outputs: two gradient steps on the hidden layer, readout held.
+"""Two-layer linear network with extensively many outputs: two gradient steps on the hidden layer, readout fixed.
 
 Each step is W <- W + (eta gamma0 / sqrt(C)) A E with the error E = B - sqrt(D) A^T W / (gamma0 N), in the
 population limit.

@@ -1,4 +1,4 @@
-"""A planted direction in samples of different quality: weighted rows, and a spike that depends on the weights too."""
+"""A planted direction in samples of different quality: weighted rows, and a spike that also depends on the weights."""
 
 from sympy import sqrt
 

@@ -1,4 +1,4 @@
-"""A planted direction in a symmetric matrix whose entries have a profile of variances, the direction with them."""
+"""A planted direction in a symmetric matrix whose entries have a variance profile that the direction shares."""
 
 from derive import Model, diag, goe, normal, outer, parameter, positive, sectors, spectrum, trait
 

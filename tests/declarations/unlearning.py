@@ -1,4 +1,4 @@
-"""Spikes that remove what the matrix does to a few directions: outliers below the bulk of W^T W / N."""
+"""Spikes that remove the action of the matrix on a few directions: outliers below the bulk of W^T W / N."""
 
 from sympy import sqrt
 

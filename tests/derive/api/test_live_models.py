@@ -39,6 +39,24 @@ class Module:
         return {"fc1.weight": Tensor(FIRST), "fc1.bias": Tensor(BIAS), "fc2.weight": Tensor(SECOND, "bfloat16")}
 
 
+class Bare:
+    """A tensor without a `dtype`."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def detach(self):
+        return self
+
+    def numpy(self):
+        return self.array
+
+
+class BareModule:
+    def state_dict(self):
+        return {"fc1.weight": Bare(FIRST), "fc2.weight": Bare(SECOND)}
+
+
 class Parameters:
     def named_parameters(self):
         return iter(Module().state_dict().items())
@@ -61,6 +79,7 @@ def models():
         "dict": (flat, ("fc1.weight", "fc2.weight")),
         "nested": ({"fc1": {"weight": FIRST, "bias": BIAS}, "fc2": {"weight": SECOND}}, ("fc1.weight", "fc2.weight")),
         "state_dict": (Module(), ("fc1.weight", "fc2.weight")),
+        "bare tensors": (BareModule(), ("fc1.weight", "fc2.weight")),
         "named_parameters": (Parameters(), ("fc1.weight", "fc2.weight")),
         "pytree": (Tree(layers, jnp.tanh), ("layers.0.weight", "layers.1.weight")),
         "pytree in a dict": ({"params": layers}, ("params.0.weight", "params.1.weight")),
@@ -91,7 +110,7 @@ def test_two_models_show_what_changed_and_small_types_are_read():
 
 @pytest.mark.parametrize("model", [3, None, {}, Module, {"a": "text"}, jnp.tanh])
 def test_what_holds_no_arrays_is_refused(model):
-    with pytest.raises(derive.errors.DeriveError, match="holds no arrays"):
+    with pytest.raises(derive.errors.DeriveError, match="contains no arrays"):
         derive.spectra(model)
 
 

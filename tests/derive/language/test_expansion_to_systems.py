@@ -141,7 +141,7 @@ def test_fresh_data_of_another_time_are_not_those_of_now():
     _, _, theory = solved(Model((T,), equations, {"cross": mean(x(t) * y(t)), "late": mean(x(t) * y(t - 1))}))
     assert np.allclose(theory.observables["cross"], 0)
     assert np.allclose(theory.observables["late"][1:], 1) and np.isnan(theory.observables["late"][0])
-    with pytest.raises(DeclarationError, match="the equation of x: a random matrix drawn afresh at t - 1 .* later"):
+    with pytest.raises(DeclarationError, match="the equation of x: a random matrix drawn anew at t - 1 .* later"):
         expand_declaration(Model((T,), [Eq(x(t), X(t - 1) @ y(t) / sqrt(D)), Eq(y(t), a)]))
 
 

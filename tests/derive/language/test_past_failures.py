@@ -236,7 +236,7 @@ def test_a_path_is_text(place, spike, theory):
     for take in takes if place is not None else takes[:-1]:  # verify without claims takes those of the project
         with pytest.raises(ParameterError, match="path"):
             take(place)
-    with pytest.raises(CheckpointError, match="holds no arrays; give a file"):
+    with pytest.raises(CheckpointError, match="contains no arrays; give a file"):
         derive.spectra(place)
 
 
