@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 
 from derive.errors import NumericalError
+from numerics.bulk import density
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import Curve, singular_points
 from numerics.bulk.density import resolvent_at, roots_of
@@ -257,3 +258,17 @@ def test_ends_of_the_axis_are_where_they_are_bracketed():
     for low, high in ((1.1, 1.2), (0.2, 0.9)):
         with pytest.raises(NumericalError, match="could not be found"):
             _met(End(1.0, FOLD), low, high)
+
+
+def test_a_density_that_is_lost_says_where_first(monkeypatch):
+    one, asked = branch("semicircle"), []
+
+    def lost(branch, x, tell):
+        asked.extend(x)
+        return np.full(x.shape, -1j), np.where(np.arange(x.size) < 5, 0.0, np.inf)
+
+    pieces, _ = density.pieces_of(one, [(-2.0, 2.0)], np.zeros(0))
+    monkeypatch.setattr(density, "resolvent_at", lost)
+    with pytest.raises(NumericalError) as caught:
+        density.build_panels(one, pieces)
+    assert f"{asked[5]:.6g}" in str(caught.value)
