@@ -37,8 +37,7 @@ def measured(entries, range_):
 
 @pytest.mark.parametrize("entries", [ONE, TWO], ids=["one", "two"])
 def test_a_mean_over_sites_is_a_sum_over_nodes(entries):
-    """Up to cubic polynomials exactly, and of smooth functions to four digits; weights that are blended to be positive are
-    off by less than a percent."""
+    """Up to cubic polynomials exactly, of smooth functions to four digits, with positive weights to a percent."""
     law, weights, by_cubics = map(np.asarray, measured(entries, reach(entries)))
     places, shares = law[:, :-1], law[:, -1]
     assert np.all(shares >= 0) and np.sum(shares) == pytest.approx(1.0, abs=1e-12)
