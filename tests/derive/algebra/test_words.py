@@ -56,6 +56,7 @@ def test_weighed_means_of_both_orders_have_one_table():
     assert one == one.T.T and one.T.table == one.table == SiteTable(D, ("C", x), ("R", y))
     assert one.T.turned and not one.turned and one.T.shape == one.shape[::-1]
     assert one.table.key == ("W", "D", "C x", "R y") and one.tables == (one.table,)
+    assert one.name == "<s; x, d/d y>" and one.T.name == "<s; d/d y, x>" and one.matrix().shape == one.shape
 
 
 def test_combinations_add_equal_words_and_drop_zeros():

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sympy as sp
 
 from derive.errors import NumericalError
-from numerics.bulk import density
+from numerics.bulk import density, support
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import Curve, singular_points
 from numerics.bulk.density import resolvent_at, roots_of
@@ -258,6 +259,22 @@ def test_ends_of_the_axis_are_where_they_are_bracketed():
     for low, high in ((1.1, 1.2), (0.2, 0.9)):
         with pytest.raises(NumericalError, match="could not be found"):
             _met(End(1.0, FOLD), low, high)
+
+
+@pytest.mark.parametrize("zeros", [(), (0.5,)])
+def test_a_law_whose_mass_is_not_one_is_refused(zeros, monkeypatch):
+    """Also if a gap is seen inside of it, wherever it is looked for."""
+    tried = []
+
+    def assembled(branch, intervals, candidates, more, tell):
+        tried.append(list(more))
+        return SpectralLaw(tuple(intervals), (), SimpleNamespace(zeros=zeros), 0.0 if zeros else 1e-3)
+
+    monkeypatch.setattr(support, "_assembled", assembled)
+    with pytest.raises(NumericalError) as caught:
+        law_without_curve(branch("semicircle", eliminated=False))
+    assert len(str(caught.value)) < 300 and ("0.001" in str(caught.value)) == (not zeros)
+    assert len(tried) == (2 if zeros else 3)
 
 
 def test_a_density_that_is_lost_says_where_first(monkeypatch):
