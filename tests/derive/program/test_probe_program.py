@@ -53,7 +53,7 @@ def test_what_is_sampled_at_a_time_before_the_last_depends_on_the_number_of_step
 
 
 def test_of_what_is_sampled_on_a_diagonal_all_must_be_steady():
-    """A field without times beside one at the last step."""
+    """A field without times beside one before the last step."""
     still, moving = field("still", D), field("moving", D, t)
     equations = [Eq(still, A @ v), Eq(x(0), v), Eq(x(t + 1), x(t) / 2), Eq(moving(t), A @ x(t))]
 
@@ -61,7 +61,7 @@ def test_of_what_is_sampled_on_a_diagonal_all_must_be_steady():
         derivation = Derivation(Model((T,), equations, probe=spectrum(A + diag(sp.tanh(sp.Mul(*entries))))))
         return _sampled(project_probe(derivation.first.saddle, derivation.order, sampled=True).sampled[0]).entries[2]
 
-    assert steady(still()) and not steady(moving(T)) and not steady(still(), moving(T))
+    assert steady(still()) and not steady(moving(T - 1)) and not steady(still(), moving(T - 1))
 
 
 def test_what_is_sampled_on_a_diagonal_is_taken_at_its_time():
