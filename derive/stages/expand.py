@@ -180,7 +180,7 @@ def _add_equation(model: Model, made: FieldRules, equation: Eq, field: Field, ru
     starts = sorted(fixed, key=lambda pair: pair[0])
     if [first for first, _ in starts] != list(range(len(starts))):
         raise DeclarationError(f"{field}: starting values must be given at 0, 1, ... without gaps")
-    first_time = max(shift, len(starts))
+    first_time = len(starts)  # at least the shift, since starting values are given up to there
     rule = rules.rule(from_time(first_time, equation.value.subs(clock, clock - shift), clock), clock, field, where)
     start_rules = []
     for first, start in starts:

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from numerics.bench.tools import BenchRow, built, time_in_turns
 from numerics.bulk.branch import Branch
-from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
+from numerics.outliers.finding import cycle_spectra, smallest_singular_values
 from numerics.outliers.problem import SpikedProblem
 from numerics.solver import solve, spiked_problem
 from numerics.support.precision import in_float64
@@ -60,8 +60,7 @@ def outliers(references: Path | None) -> Iterator[BenchRow]:
 
     @in_float64
     def reduced() -> list[float]:
-        now = fresh(problem)
-        return [z for z, _ in by_eigenvalues(now, now.probe.cycles[0])]
+        return [z for z, _ in cycle_spectra(fresh(problem))[0].outliers]
 
     @in_float64
     def scanned() -> list[float]:

@@ -26,7 +26,7 @@ from numerics.bulk.site_averages import SiteSystem, site_system
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
 from numerics.support.precision import in_float64
-from numerics.support.progress import Report
+from numerics.support.progress import Report, quiet
 
 Improved = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], Improved]
@@ -251,7 +251,7 @@ class Branch:
         return _start(self.law, self.own)
 
     @in_float64
-    def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
+    def followed(self, z: np.ndarray, tell: Report = quiet, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
         """Return the responses at points with Im z >= 0, and the relative size of the last Newton correction."""
         z = np.asarray(z, complex)
         if self.equations.count * self.equations.groups <= SMALL:
@@ -321,7 +321,7 @@ class Branch:
             )
         return reached
 
-    def _together(self, z: np.ndarray, tell: Report | None = None, what: str = "") -> tuple[np.ndarray, np.ndarray]:
+    def _together(self, z: np.ndarray, tell: Report = quiet, what: str = "") -> tuple[np.ndarray, np.ndarray]:
         """Follow groups of neighbouring points as one to a point above them, then each along its own path."""
         if z.size <= GROUP:
             return self._from_infinity(z)
@@ -351,8 +351,7 @@ class Branch:
                 1.0,
                 self.by_factors,
             )
-            if tell is not None:
-                tell((number + 1) / len(chunks), f"{what}, {z.size} points")
+            tell((number + 1) / len(chunks), f"{what}, {z.size} points")
         lost = np.flatnonzero(~np.isfinite(final))
         if lost.size:
             responses[lost], final[lost] = self._from_infinity(z[lost])
@@ -364,7 +363,7 @@ class Branch:
         return Neighbours()
 
     @in_float64
-    def certain(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
+    def certain(self, z: np.ndarray, tell: Report = quiet, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
         """Return the same as `followed`, with ill-conditioned points repeated in multiple precision."""
         z = np.asarray(z, complex)
         r, errors = self.followed(z, tell, what)

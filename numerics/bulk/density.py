@@ -13,7 +13,7 @@ from numerics.bulk.branch import CLOSEST, Branch, begun, follow, polish
 from numerics.bulk.curve import Curve
 from numerics.bulk.law import NODES, DensityPanel, DensityPiece, Panelled
 from numerics.support.precision import in_float64
-from numerics.support.progress import Report, part
+from numerics.support.progress import Report, part, quiet
 
 PANEL_ERROR = 3e-14
 MOST_PANELS = 600
@@ -27,7 +27,7 @@ fraction TIP of the piece, and is a power law below."""
 
 
 @in_float64
-def resolvent_at(branch: Branch, z: np.ndarray, tell: Report | None = None) -> tuple[np.ndarray, np.ndarray]:
+def resolvent_at(branch: Branch, z: np.ndarray, tell: Report = quiet) -> tuple[np.ndarray, np.ndarray]:
     """Return G at points with Im z >= 0, and an estimate of its absolute error.
 
     If there is a curve, only G is continued. Points at which the curve is ill-conditioned or continuation fails are
@@ -155,7 +155,7 @@ def _root_of(exponent: float) -> int:
     return min(powers, key=lambda power: abs(exponent + power[0] / power[1]) + 2e-3 * power[1])[1]
 
 
-def build_panels(branch: Branch, pieces: list[DensityPiece], tell: Report | None = None) -> Panelled:
+def build_panels(branch: Branch, pieces: list[DensityPiece], tell: Report = quiet) -> Panelled:
     """Bisect panels until each Chebyshev series has converged; all panels of a generation are evaluated at once."""
     angle = (2 * np.arange(NODES) + 1) * np.pi / (2 * NODES)
     nodes = -np.cos(angle)
@@ -168,7 +168,7 @@ def build_panels(branch: Branch, pieces: list[DensityPiece], tell: Report | None
         x = np.array([piece.x(row) for (piece, _, _), row in zip(pending, t, strict=True)])
         rate = np.array([piece.rate(row) for (piece, _, _), row in zip(pending, t, strict=True)])
         done_share = sum(p.t1 - p.t0 for p in done) / max(1, len(pieces))
-        g, errors = resolvent_at(branch, x.ravel(), None if tell is None else part(tell, done_share, 1.0))
+        g, errors = resolvent_at(branch, x.ravel(), part(tell, done_share, 1.0))
         if not np.all(np.isfinite(errors)):
             lost = x.ravel()[~np.isfinite(errors)][0]
             raise NumericalError(f"the density of the bulk could not be found at x = {lost:.6g}")

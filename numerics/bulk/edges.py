@@ -9,7 +9,7 @@ from numerics.bulk.branch import CLOSEST, Branch
 from numerics.bulk.curve import Curve, singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.folds import End, march
-from numerics.support.progress import Report
+from numerics.support.progress import Report, quiet
 
 Intervals = list[tuple[float, float]]
 
@@ -62,7 +62,7 @@ def _vanishes(branch: Branch, x: float, width: float) -> bool:
 
 
 def support_from_branch(
-    branch: Branch, more: tuple[float, ...] = (), tell: Report | None = None
+    branch: Branch, more: tuple[float, ...] = (), tell: Report = quiet
 ) -> tuple[Intervals, np.ndarray]:
     """Return the intervals of the support by continuation along the real axis, and the sampled points outside it.
 

@@ -31,7 +31,7 @@ from numerics.bulk.law import DensityPanel, Panelled, SpectralLaw
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
 from numerics.support.precision import in_float64
-from numerics.support.progress import Report, part
+from numerics.support.progress import Report, part, quiet
 
 __all__ = [
     "Branch",
@@ -55,13 +55,13 @@ MASS_ERROR = 1e-8
 class _Watched:
     """A progress callback that compares equal to every other, so that it does not key a cache."""
 
-    tell: Report | None = field(compare=False)
+    tell: Report = field(compare=False)
 
-    def part(self, low: float, high: float) -> Report | None:
-        return None if self.tell is None else part(self.tell, low, high)
+    def part(self, low: float, high: float) -> Report:
+        return part(self.tell, low, high)
 
 
-def law_of(branch: Branch, tell: Report | None = None) -> SpectralLaw:
+def law_of(branch: Branch, tell: Report = quiet) -> SpectralLaw:
     """Return the law at the branch's parameters; cached."""
     return _law(branch.law, branch.own, _Watched(tell))
 
@@ -79,7 +79,7 @@ def _law(law: BulkLaw, p: Point, watched: _Watched) -> SpectralLaw:
 
 
 @in_float64
-def law_without_curve(branch: Branch, tell: Report | None = None) -> SpectralLaw:
+def law_without_curve(branch: Branch, tell: Report = quiet) -> SpectralLaw:
     """Return the law from the response equations alone: support by continuation, density by panels, a search for
     missing mass."""
     branch, watched = replace(branch, use_curve=False), _Watched(tell)
@@ -108,7 +108,7 @@ def law_without_curve(branch: Branch, tell: Report | None = None) -> SpectralLaw
 
 
 def _assembled(
-    branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report | None = None
+    branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report = quiet
 ) -> SpectralLaw:
     """Assemble density and point masses, and measure their defect in mass and transform; panels end at `more` too."""
     pieces, tips = pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more])))
@@ -135,7 +135,7 @@ def _with_tips(panels: Panelled, tips: list[DensityPanel], atoms: float) -> Pane
     return Panelled(tuple(whole), panels.zeros)
 
 
-def support(branch: Branch, tell: Report | None = None) -> list[tuple[float, float]]:
+def support(branch: Branch, tell: Report = quiet) -> list[tuple[float, float]]:
     """Return the intervals of the bulk, ascending."""
     return list(law_of(branch, tell).edges)
 

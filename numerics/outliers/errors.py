@@ -104,7 +104,7 @@ def _apart(
     shared = error**2 + sum(one**2 for one in off) / count
     own = [nearby.estimate(outliers[k], table[k])[1] ** 2 for k in group]
     if not all(map(math.isfinite, (shared, *own))):
-        return [(value + left * distance, math.inf) for distance in distances]
+        return [(outliers[k], math.inf) for k in group]
     shrunk = left * math.sqrt(unbiased / seen) if seen else 0.0
     sure = min(shrunk, 1 / shrunk) if shrunk else 0.0
     errors = [math.sqrt(sure * one + (1 - sure) * shared) for one in own]

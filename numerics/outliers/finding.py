@@ -188,11 +188,6 @@ def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
     return Eigenvalues(matrix, values, real_among(matrix, values))
 
 
-def by_eigenvalues(problem: SpikedProblem, cycle: Cycle) -> list[tuple[float, float]]:
-    """Return the outliers of one cycle, each with its eigenvalue of the pencil."""
-    return cycle_spectrum(_pencil(problem, cycle), partial(physical, problem, cycle)).outliers
-
-
 def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> CycleSpectrum:
     """Return the eigenvalues of a matrix to which outliers belong; `points` maps real eigenvalues to outliers.
 

@@ -1,10 +1,14 @@
-"""Progress reports: subranges of a progress bar, and evenly spaced indices."""
+"""Progress reports: none, subranges of a progress bar, and evenly spaced indices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Report = Callable[[float, str], None]
+
+
+def quiet(fraction: float, text: str) -> None:
+    """Report nothing."""
 
 
 def part(tell: Report, low: float, high: float) -> Report:

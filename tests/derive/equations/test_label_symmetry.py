@@ -29,6 +29,7 @@ from derive import (
 )
 from derive.codegen import solver_files
 from derive.pipeline import derive_model
+from derive.program.probe import _falls_apart
 from derive.records.method import LabelGroup
 from numerics.outliers.components import components_of
 from numerics.runtime.labels import LabelComponents, components_at
@@ -102,6 +103,19 @@ def test_the_symmetry_of_labels_is_read_off_the_equations(declared, expected):
 def test_labels_without_symmetry_are_all_computed():
     solver = solver_of("given")
     assert solver.training.training.alike is None and solver.matrices[0].probe.alike is None
+
+
+def test_a_matrix_splits_only_where_labels_are_alike_and_of_any_number():
+    """Of three labels by declaration shapes are known, and of labels that differ nothing is alike."""
+
+    def splits(declared, **changed):
+        derivation = derive_model(declared)
+        labels = replace(derivation.method.labels, **changed)
+        return _falls_apart(derivation.blocks, derivation.layout, labels)
+
+    assert splits(JOINED) and splits(SIGNED)
+    assert not splits(JOINED, group=LabelGroup.NONE)
+    assert not splits(JOINED, axes=(axis("c", 3),))
 
 
 @cache

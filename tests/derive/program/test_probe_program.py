@@ -24,7 +24,7 @@ from derive import (
 from derive.codegen import solver_files
 from derive.pipeline import Derivation
 from derive.program.at_sites import _gathered
-from derive.program.probe import _pieces, _steady
+from derive.program.probe import _pieces, _sampled, _steady
 from derive.records.method import ClosureKind
 from derive.stages.blocks import assemble_blocks
 from derive.stages.probe import project_probe
@@ -50,6 +50,18 @@ def test_what_is_sampled_at_a_time_before_the_last_depends_on_the_number_of_step
     derivation = Derivation(model)
     blocks = assemble_blocks(project_probe(derivation.first.saddle, derivation.order, sampled=True))
     assert _steady(blocks, derivation.layout.clock) == steady
+
+
+def test_of_what_is_sampled_on_a_diagonal_all_must_be_steady():
+    """A field without times beside one before the last step."""
+    still, moving = field("still", D), field("moving", D, t)
+    equations = [Eq(still, A @ v), Eq(x(0), v), Eq(x(t + 1), x(t) / 2), Eq(moving(t), A @ x(t))]
+
+    def steady(*entries):
+        derivation = Derivation(Model((T,), equations, probe=spectrum(A + diag(sp.tanh(sp.Mul(*entries))))))
+        return _sampled(project_probe(derivation.first.saddle, derivation.order, sampled=True).sampled[0]).entries[2]
+
+    assert steady(still()) and not steady(moving(T - 1)) and not steady(still(), moving(T - 1))
 
 
 def test_what_is_sampled_on_a_diagonal_is_taken_at_its_time():

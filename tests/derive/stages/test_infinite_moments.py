@@ -57,6 +57,11 @@ def test_a_law_without_a_mean_square_is_refused(law):
         expanded(law)
 
 
+def test_an_infinite_law_is_shown_at_the_times_at_which_it_is_declared():
+    with pytest.raises(DeclarationError, match=r"mean square of 1/h\(t\) is"):
+        expanded(1 / h(t))
+
+
 @pytest.mark.parametrize("law", FINITE, ids=str)
 def test_a_law_with_a_mean_square_goes_through(law):
     assert expanded(law).fields

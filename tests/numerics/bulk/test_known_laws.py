@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sympy as sp
 
 from derive.errors import NumericalError
+from numerics.bulk import density, support
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import Curve, singular_points
 from numerics.bulk.density import resolvent_at, roots_of
@@ -257,3 +259,33 @@ def test_ends_of_the_axis_are_where_they_are_bracketed():
     for low, high in ((1.1, 1.2), (0.2, 0.9)):
         with pytest.raises(NumericalError, match="could not be found"):
             _met(End(1.0, FOLD), low, high)
+
+
+@pytest.mark.parametrize("zeros", [(), (0.5,)])
+def test_a_law_whose_mass_is_not_one_is_refused(zeros, monkeypatch):
+    """Also if a gap is seen inside of it, wherever it is looked for."""
+    tried = []
+
+    def assembled(branch, intervals, candidates, more, tell):
+        tried.append(list(more))
+        return SpectralLaw(tuple(intervals), (), SimpleNamespace(zeros=zeros), 0.0 if zeros else 1e-3)
+
+    monkeypatch.setattr(support, "_assembled", assembled)
+    with pytest.raises(NumericalError) as caught:
+        law_without_curve(branch("semicircle", eliminated=False))
+    assert len(str(caught.value)) < 300 and ("0.001" in str(caught.value)) == (not zeros)
+    assert len(tried) == (2 if zeros else 3)
+
+
+def test_a_density_that_is_lost_says_where_first(monkeypatch):
+    one, asked = branch("semicircle"), []
+
+    def lost(branch, x, tell):
+        asked.extend(x)
+        return np.full(x.shape, -1j), np.where(np.arange(x.size) < 5, 0.0, np.inf)
+
+    pieces, _ = density.pieces_of(one, [(-2.0, 2.0)], np.zeros(0))
+    monkeypatch.setattr(density, "resolvent_at", lost)
+    with pytest.raises(NumericalError) as caught:
+        density.build_panels(one, pieces)
+    assert f"{asked[5]:.6g}" in str(caught.value)

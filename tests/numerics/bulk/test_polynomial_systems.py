@@ -2,9 +2,39 @@
 
 from __future__ import annotations
 
-import numpy as np
+from fractions import Fraction
 
-from numerics.bulk.polynomials import PolynomialSystem, Sums
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from numerics.bulk.digits import long_system
+from numerics.bulk.polynomials import PolynomialSystem, Sums, polynomial_system, terms_of
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point
+
+
+@pytest.mark.parametrize("root", [jnp.sqrt, lambda a: a**0.5])
+def test_equations_with_a_root_of_a_parameter_are_those_with_its_value(root):
+    """1 - z r + sqrt(2) r^2 and its derivatives at z = 3 and r = 1/2, and its root near 0.4142 in more digits."""
+    law = BulkLaw(("r",), 0, lambda p: ((("1", 1), ("z r", -1), ("r r", root(p.a))),))
+    z, r = 3.0, 0.5
+    expected = [1 - z * r + np.sqrt(2) * r**2, -r, -z + 2 * np.sqrt(2) * r]
+    with jax.enable_x64():
+        found = polynomial_system(law, Point(a=2.0)).values(np.array([z]), np.array([[r]]))
+        better = long_system(law, Point(a=2.0)).improved(complex(z), np.array([0.4142]), np.array([1.0]))[0]
+    for one, value in zip(found, expected, strict=True):
+        assert float(np.ravel(one)[0]) == pytest.approx(value, rel=1e-14)
+    assert better[0] == pytest.approx((z - np.sqrt(z**2 - 4 * np.sqrt(2))) / np.sqrt(8), rel=1e-14)
+
+
+def test_coefficients_in_fractions_are_exact_and_are_rounded_otherwise():
+    law = BulkLaw(("r",), 0, lambda p: ((("z r", p.a / 3), ("r", 1)),))
+    (_, exact, _), _ = terms_of(law, Point(a=0.5), in_fractions=True)[0]
+    (_, rounded, _), _ = terms_of(law, Point(a=0.5))[0]
+    assert exact == Fraction(1, 6) and isinstance(exact, Fraction)
+    assert rounded == 0.5 / 3 and isinstance(rounded, float)
 
 
 def test_slopes_that_are_not_zero_act_as_their_matrix():

@@ -220,3 +220,11 @@ def test_numbers_beyond_machine_integers_are_written_to_the_last_digit_or_as_dec
     assert float(text.value(Formula(sp.Rational(3**400, 7**300)))) == 3**400 / 7**300
     with pytest.raises(NoCode, match="cannot be written"):
         text.value(Formula(sp.Integer(10) ** 400))
+
+
+@pytest.mark.parametrize("function", [sp.zeta, sp.elliptic_k, sp.Function("unknown")])
+def test_functions_that_array_libraries_lack_are_named(function):
+    x = sp.Symbol("x", real=True)
+    with pytest.raises(NoCode) as caught:
+        Text(ModuleNames(), {x: "x"}).formula(2 * function(x) + sp.sin(x))
+    assert any(isinstance(function(x), one) for one in caught.value.functions)

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from numerics.outliers import replicas
 from numerics.outliers.errors import _apart
-from numerics.outliers.replicas import agree
+from numerics.outliers.following import Lost
+from numerics.outliers.replicas import AGREE, agree
 
 
 def test_outliers_whose_distance_is_half_noise_have_half_of_their_own_error():
@@ -29,7 +31,7 @@ def test_outliers_that_are_close_have_no_error_if_their_mean_a_distance_or_one_o
         added_by_noise=lambda *_: 0.0,
         unbiased=None,
     )
-    assert [error for _, error in _apart([0, 1], [1.0, 1.2], [[0.9], [1.3]], nearby)] == [np.inf, np.inf]
+    assert _apart([0, 1], [1.0, 1.2], [[0.9], [1.3]], nearby) == [(1.0, np.inf), (1.2, np.inf)]
 
 
 def test_a_replica_that_was_followed_agrees_with_one_that_has_as_many_outliers_close_to_its_own():
@@ -42,3 +44,23 @@ def test_a_replica_that_was_followed_agrees_with_one_that_has_as_many_outliers_c
     assert agree(points, followed, 0, [1.0 + 1e-6])
     assert not agree(points, followed, 0, [1.1])
     assert not agree(points, followed, 0, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("again", "off"),
+    [([2.0, 1.3], 0.0), ([2.0, 1.3 + 0.02 * AGREE], 0.2), ([2.0, 1.3 - 0.2 * AGREE], None), ([2.0], None)],
+)
+def test_of_replicas_that_were_followed_the_farthest_is_solved_again(again, off, monkeypatch):
+    """Errors are 0.1. The last replica is three of them away, the others one at most; what is solved for may be off by
+    a share of an error."""
+    asked = []
+    monkeypatch.setattr(replicas, "outlier_positions", lambda order: asked.append(order) or again)
+    nearby = SimpleNamespace(orders=("one", "two", "three"), estimate=lambda value, others: (value, 0.1))
+    problem = SimpleNamespace(with_order=lambda order: order)
+    followed = [[2.0, 1.0], [2.1, 1.0], [2.0, 1.3]]
+    if off is None:
+        with pytest.raises(Lost):
+            replicas._check(problem, [2.0, 1.0], followed, nearby)
+    else:
+        assert replicas._check(problem, [2.0, 1.0], followed, nearby) == pytest.approx(off * AGREE, abs=1e-12)
+    assert asked == ["three"]

@@ -305,14 +305,19 @@ def test_a_ring_asks_for_the_order_parameters_that_it_reads():
         ("deep_linear", {"L": 1, "T": 5, "C": 2, "eta": 0.1, "gamma0": 6.0}),
     ],
 )
-def test_paths_of_nearby_order_parameters_are_those_they_have_alone(name, changes):
-    """Where the whole problem depends on the number of steps, and where rows and columns of labels come together."""
+def test_paths_of_nearby_order_parameters_are_those_they_have_alone(name, changes, monkeypatch):
+    """Where the whole problem depends on the number of steps, and where rows and columns of labels come together. The
+    times at which they are solved anew are counted."""
     solver, values = solver_and_values(name, **changes)
     one = spiked_problem(solver, solve(solver, values))
     steps = Steps("T", changes["T"], solver.training.strides(one.p))
     rng = np.random.default_rng(0)
     orders = [{key: x * (1 + 1e-3 * rng.standard_normal()) for key, x in one.order.items()} for _ in range(2)]
-    course = outlier_path(one, steps, lambda *_: None, orders)
+    solved = []
+    with monkeypatch.context() as patched:
+        patched.setattr(paths_module, "outlier_positions", lambda at: solved.append(at) or outlier_positions(at))
+        course = outlier_path(one, steps, lambda *_: None, orders)
+    assert len(solved) == len(orders) * course.anew
     for order, path in zip(orders, course.replicas, strict=True):
         alone = [now for now, _ in outlier_path(one.with_order(order), steps, lambda *_: None).path]
         assert [len(now) for now in path] == [len(now) for now in alone] and any(path)

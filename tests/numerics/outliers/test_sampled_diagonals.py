@@ -291,6 +291,32 @@ def test_a_field_that_a_symmetric_matrix_makes_of_a_trait_is_sampled():
         assert [sites.sector.name for sites in Derivation(model).probe.sampled] == sampled_at
 
 
+@pytest.mark.parametrize("by_trait", [True, False])
+def test_a_spike_whose_noise_is_of_a_vector_beside_a_trait_is_sampled(by_trait):
+    """W learns W f and a constant vector. Its noise is correlated with that of the eigenvector, which so overlaps with
+    f: beside a trait it is a function of it, given the trait none of its fields is free of it."""
+    s, g, f, h, q = trait("s", D, values=[0.5, 1.5]), field("g", D), field("f", D), field("h", N), normal("q", D)
+    L, A = weights("L", N, D, t), goe("A", D)
+    equations = [
+        Eq(g, s * x),
+        Eq(f, A @ g + g if by_trait else g),
+        Eq(h, W @ f / sqrt(D)),
+        Eq(L(0), W),
+        Eq(L(t + 1), L(t) + strength * outer(h, q) / sqrt(D)),
+    ]
+    model = Model((nu, strength, T), equations, probe=spectrum(L(T).T @ L(T) / N + diag(s)))
+    assert [sites.sector.name for sites in Derivation(model).probe.sampled] == (["D"] if by_trait else [])
+
+
+def test_traits_alone_are_not_sampled_beside_a_sampled_training_level():
+    s, f, A = trait("s", D, values=[0.5, 1.5]), field("f", D, t), weights("A", D, D, t)
+    equations = [Eq(f(0), x), Eq(f(t + 1), tanh(x)), Eq(A(0), M), Eq(A(t + 1), A(t) + strength / D * outer(f(t), f(t)))]
+    derivation = Derivation(Model((strength, T), equations, probe=spectrum(A(T) + diag(s))))
+    assert not project_probe(derivation.first.saddle, derivation.order, sampled=True).sampled
+    beside = Derivation(Model((), [Eq(m, M @ x)], probe=spectrum(M + diag(tanh(m) * s))))
+    assert project_probe(beside.first.saddle, beside.order, sampled=True).sampled
+
+
 def test_slopes_of_a_law_that_is_linear_in_some_of_its_values():
     one, two, held = (field(name, D)() for name in ("one", "two", "held"))
     assert _slopes(tanh(held) * one - 3 * (two + held * two), [one, two]) == [tanh(held), -3 - 3 * held]

@@ -40,6 +40,9 @@ ALL = {
     "blocks": lambda: (assembled(operator(A), operator(B)), written()),
     "transposed": lambda: (assembled(operator(A), operator(B)).T, written().T),
     "an array beside an operator": lambda: (A @ operator(B) + A - A * 2, A @ B - A),
+    "an array before an operator": lambda: (A + operator(B) * 2 - A @ operator(A), A + 2 * B - A @ A),
+    "an operator before an array": lambda: (-operator(B) / 4 - A, -B / 4 - A),
+    "a sum of two": lambda: (sum([operator(A), operator(B)], Zero((3, 3))), A + B),
     "a diagonal": lambda: (
         diagonal(np.array([2.0, 3.0]), 4, 2) @ block([[0], [identity(2)]], (2, 2), (2,)),
         np.diag([2.0, 2, 3, 3])[:, 2:],

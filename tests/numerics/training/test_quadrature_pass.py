@@ -9,9 +9,9 @@ from types import ModuleType
 import jax
 import numpy as np
 import pytest
-from sympy import Heaviside, erf, sqrt
+from sympy import Heaviside, Rational, erf, sqrt
 
-from derive import Eq, Model, fields, gaussian, mean, normal, parameter, sectors, training_clock, whole_positive
+from derive import Eq, Model, fields, gaussian, mean, normal, parameter, sectors, training_clock, trait, whole_positive
 from derive.pipeline import derive_model
 from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_program
@@ -79,6 +79,31 @@ def test_responses_of_jumps_of_several_arguments_are_refused():
     training = pass_of(Model(parameters=(), equations=gate, observe={"square": mean(y() ** 2)})).training
     assert "jumps" in training.refusal(OrderKey("R", "y", "h"))
     assert not training.refusal(OrderKey("C", "y", "h"))
+
+
+def test_a_mean_of_a_law_and_of_traits_is_the_product_of_their_means():
+    """Traits are 1 or 3 with weights 3/4 and 1/4: <s> = 3/2 and <s^2> = 3."""
+    w, (h, y) = normal("w", D, scale=SIZE), fields("h y", D)
+    s = trait("s", D, values=[1, 3], weights=[Rational(3, 4), Rational(1, 4)])
+    model = Model(
+        parameters=(SIZE,),
+        equations=[Eq(h(), J @ w / sqrt(D)), Eq(y(), s * erf(h()))],
+        observe={
+            "once": mean(s * erf(h()) ** 2) - 2 * mean(erf(h()) ** 2),
+            "own": mean(s**2 * erf(h()) * h()) + mean(s * h() ** 2),
+            "square": mean(y() ** 2) + mean(s * w**2) + mean(s**2),
+        },
+    )
+    with jax.enable_x64():
+        _, found, _ = jax.jit(lambda p: pass_of(model).forward_pass(p, NODES))(POINT)
+    square = 2 / math.pi * math.asin(2 * VARIANCE / (1 + 2 * VARIANCE))
+    expected = {
+        "once": -square / 2,
+        "own": 3 * VARIANCE * SLOPE + 1.5 * VARIANCE,
+        "square": 3 * square + 1.5 * VARIANCE + 3,
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], [value], rtol=1e-12)
 
 
 def growing():
