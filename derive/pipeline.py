@@ -23,6 +23,7 @@ from derive.stages.action import build_action
 from derive.stages.average import average_disorder
 from derive.stages.blocks import assemble_blocks
 from derive.stages.bulk import find_bulk
+from derive.stages.conjugates import find_conjugates
 from derive.stages.expand import expand_declaration
 from derive.stages.limit import find_limit
 from derive.stages.method import choose_method
@@ -83,7 +84,7 @@ class Derivation(Displayed):
 
     @cached_property
     def conjugates(self) -> Conjugates:
-        return Conjugates.of(self.saddle)
+        return find_conjugates(self.saddle)
 
     @cached_property
     def single_site(self) -> SingleSite:
@@ -239,6 +240,6 @@ class DerivedProbe(Displayed):
             saddle = whole.saddle.joined(self.saddle)
             if stage == "saddle":
                 return saddle
-            return Conjugates.of(saddle) if stage == "conjugates" else SingleSite.of(saddle)
+            return find_conjugates(saddle) if stage == "conjugates" else SingleSite.of(saddle)
         record: Record = getattr(whole, stage) if stage in ("order", "method") else getattr(self, stage)
         return record

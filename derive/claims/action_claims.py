@@ -18,7 +18,7 @@ from derive.language.matrices import Disorder
 from derive.language.traversal import outermost
 from derive.language.vectors import Field, FieldAt, Mean, Mix, PastSum, Total
 from derive.records.action import Coupling, Leg
-from derive.records.saddle import Conjugate, Conjugates
+from derive.records.saddle import Conjugate
 from derive.records.system import LinearRule, SystemField, Term, quadratic_pairs
 
 
@@ -175,10 +175,7 @@ def decide_order_parameter(context: ClaimContext, claim: Claim) -> tuple[str, st
     if any(f"{kind}[" in text.replace(" ", "") for kind in "CR"):
         raise reader.error(text, "defines an order parameter by order parameters; write it with dot and hat")
     derived = WordSum(definition(letter.kind, letter.a, letter.b))
-    claimed = reader.matrix(text)
-    if letter.kind == "C":  # a scalar product does not depend on the order of its vectors, if their times go along
-        derived, claimed = _joined(derived), _joined(claimed)
-    return _same_sizes(context, claimed, derived, claim.get("of"))
+    return _same_sizes(context, _joined(reader.matrix(text)), _joined(derived), claim.get("of"))
 
 
 def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
@@ -187,14 +184,14 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     claimed = context.reader(claim, matrices=True).matrix(claim.get("value"))
     derived = WordSum({})
     unit = _in_source(context, letter)[1]
-    for conjugate in Conjugates.of(context.saddle).all:
+    for conjugate in context.conjugates.all:
         same, scale = _in_source(context, _letter(conjugate))
-        if same == _in_source(context, letter)[0]:
+        if same == _in_source(context, letter)[0] and not conjugate.vanishes:
             for coefficient, a, j in conjugate.terms:
                 derived += WordSum({(Letter.response(a, j).T,): coefficient * scale / unit})
     status, detail = context.same_words(claimed, derived, f"conjugate of {claim.get('of')}")
     if letter.kind == "C" and status == PROVED:
-        detail += ", a correlation of response fields"
+        detail += ", a mean of two response fields: the generating function of a site does not depend on its sources"
     return status, detail
 
 
@@ -204,7 +201,7 @@ def _order_parameter(context: ClaimContext, claim: Claim) -> Letter:
     if len(words) != 1 or len(words[0]) != 1 or not isinstance(words[0][0], Letter):
         raise ClaimError(f"{context.place(claim)}: of must be one order parameter, such as C[a,b] or R[a,j]")
     letter = words[0][0].plain
-    known = [_letter(conjugate) for conjugate in Conjugates.of(context.saddle).all]
+    known = [_letter(conjugate) for conjugate in context.conjugates.all]
     if _in_source(context, letter)[0] not in [_in_source(context, other)[0] for other in known]:
         names = ", ".join(f"{k.kind}[{k.a},{k.b}]" for k in known)
         raise ClaimError(f"{context.place(claim)}: {claim.get('of')} is not an order parameter; they are {names}")

@@ -24,6 +24,8 @@ from derive.printing.lettering import Lettering
 from derive.printing.names import PrintedNames
 from derive.printing.plain import TextPrinter
 from derive.records.probe import MAP, BlockCycle
+from derive.records.saddle import Conjugates
+from derive.stages.conjugates import find_conjugates
 
 SMALL = sp.Symbol("x", positive=True)
 """The small parameter of a series in a claims file."""
@@ -66,6 +68,11 @@ class ClaimContext:
     def in_names(self, claim: Claim) -> Claim:
         """Return a claim in the names of the model."""
         return claim if self.source is None else self.source.translated(claim, self.place(claim))
+
+    @cached_property
+    def conjugates(self) -> Conjugates:
+        """The order parameters with their conjugates at the saddle point."""
+        return find_conjugates(self.saddle)
 
     @cached_property
     def source(self) -> SourceLetters | None:

@@ -269,6 +269,7 @@ def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
     """Return the definitions of the order parameters, and their conjugates at the saddle point."""
     definitions: list[Statement] = []
     values: list[Statement] = []
+    varied: list[Statement] = []
     vanishing: list[Statement] = []
     for c in record.all:
         t = clock_of(c.a)
@@ -276,24 +277,52 @@ def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
         left = (Response if c.response else Correlation)(c.a, c.b, *times)
         bracket = Dot(at(c.a, t), Leg(c.b, c.response).value(PAST))
         definitions.append(Statement(left, (-sp.I if c.response else sp.S.One) * bracket / c.a.sector))
-        total = sp.Add(*(scale * sp.Function("transpose")(Response(a, j)) for scale, a, j in c.terms))
         conjugate = sp.Function("conjugate")((Response if c.response else Correlation)(c.a, c.b))
-        (values if c.terms else vanishing).append(Statement(conjugate, total))
+        if c.response:
+            total = sp.Add(*(scale * sp.Function("transpose")(Response(a, j)) for scale, a, j in c.terms))
+            (vanishing if c.vanishes else values).append(Statement(conjugate, total))
+        else:
+            means = (scale * _hats(a, j) for scale, a, j in _each_mean_once(c.terms))
+            varied.append(Statement(conjugate, sp.Add(*means)))
+            vanishing += [Statement(conjugate, sp.S.Zero)] if c.vanishes else []
+    integrals = dict.fromkeys((sp.Tuple(*(at(f, clock_of(f)) for f in i.fields)), i.value) for i in record.integrals)
     return (
         Section("definitions", tuple(definitions), "Each is enforced by a delta function with a conjugate field."),
         Section(
             "conjugates at the saddle point",
-            tuple(values),
-            "The derivative of the effective action by a response: what multiplies it in the averaged action, as a "
-            "matrix over two times.",
+            (*values, *varied),
+            "The derivative of the effective action by an order parameter: what multiplies it in the averaged action, "
+            "for a response as a matrix over two times.",
+        ),
+        Section(
+            "integrals over one time of a site",
+            tuple(Statement(sp.Function("integral")(*fields), value) for fields, value in integrals),
+            "The generating function Z[j] of a site is the integral over its values of the delta functions of all its "
+            "equations, with a source j in each. The integral over the values at the last time comes first, then the "
+            "one before. None depends on sources or earlier values, so neither does Z[j]. Means of two response fields "
+            "are its second derivatives by sources.",
         ),
         Section(
             "conjugates that vanish",
             tuple(vanishing),
-            "The conjugate of a correlation is a correlation of response fields, zero because probabilities add up to "
-            "one; that of a response vanishes if what multiplies it is forbidden by causality.",
+            "Those of correlations by the integrals above; that of a response if what multiplies it is forbidden by "
+            "causality.",
         ),
     )
+
+
+def _hats(a: Field, b: Field) -> sp.Expr:
+    """Return the mean of two response fields at two times."""
+    return sp.Function("mean")(Hat(at(a, clock_of(a))), Hat(at(b, PAST)))
+
+
+def _each_mean_once(terms: Iterable[tuple[sp.Expr, Field, Field]]) -> list[tuple[sp.Expr, Field, Field]]:
+    """Return means of two response fields with those added up that differ in the order of the fields."""
+    joined: dict[frozenset[Field], tuple[sp.Expr, Field, Field]] = {}
+    for scale, a, b in terms:
+        before, left, right = joined.get(frozenset((a, b)), (sp.S.Zero, a, b))
+        joined[frozenset((a, b))] = (before + scale, left, right)
+    return list(joined.values())
 
 
 NOISES = (

@@ -72,49 +72,44 @@ class SaddlePoint(Record):
 class Conjugate:
     """The field conjugate to R[a, noise], or to C[a, b] without a noise, in exp(-size hat(Q) (Q - its definition)).
 
-    At the saddle point its value at (s, t) is the sum of coefficient * R[b, j](t, s) over `terms` (coefficient, b, j).
+    At the saddle point its value at (s, t) is the derivative of the averaged action by the order parameter: for a
+    response the sum of coefficient * R[b, j](t, s) over `terms` (coefficient, b, j), for a correlation the sum of
+    coefficient * <hat(b)(t) hat(j)(s)>.
     """
 
     a: Field
     b: Field
     response: bool
     terms: tuple[tuple[sp.Expr, Field, Field], ...]
+    vanishes: bool
+
+
+@dataclass(frozen=True)
+class SiteIntegral:
+    """The integral over the values of one site at one time of all its delta functions, with a source in each."""
+
+    sector: Sector
+    fields: tuple[Field, ...]
+    sources: tuple[sp.Symbol, ...]
+    value: sp.Expr
 
 
 @dataclass(frozen=True, repr=False)
 class Conjugates(Record):
-    """The order parameters and their conjugates at the saddle point of the effective action."""
+    """The order parameters and their conjugates at the saddle point of the effective action.
+
+    The generating function of a site is the product of its `integrals`.
+    """
 
     saddle: SaddlePoint
+    all: tuple[Conjugate, ...]
+    integrals: tuple[SiteIntegral, ...]
     assumptions: tuple[str, ...]
     title = "Conjugate order parameters"
-
-    @staticmethod
-    def of(saddle: SaddlePoint) -> Conjugates:
-        return Conjugates(saddle, saddle.assumptions)
 
     @property
     def system(self) -> System:
         return self.saddle.system
-
-    @cached_property
-    def all(self) -> tuple[Conjugate, ...]:
-        """The derivative of the effective action with respect to a correlation is a correlation of response fields,
-        which vanishes; the derivative with respect to a response is its prefactor, which becomes a memory term."""
-        pairs: dict[frozenset[Field], tuple[Field, Field]] = {}
-        for c in self.saddle.covariances:
-            pairs.setdefault(frozenset((c.a, c.b)), (c.a, c.b))
-        memories = self.saddle.memories
-        responses = dict.fromkeys((m.a, m.noise) for m in memories)
-        return (
-            *(Conjugate(a, b, False, ()) for a, b in pairs.values()),
-            *(
-                Conjugate(
-                    a, j, True, tuple((m.coefficient, m.a, m.noise) for m in memories if (m.on, m.target) == (a, j))
-                )
-                for a, j in responses
-            ),
-        )
 
 
 @dataclass(frozen=True, repr=False)

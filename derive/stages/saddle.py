@@ -1,6 +1,7 @@
 """AveragedAction, TimeOrder -> SaddlePoint: vary the action, and read off noises and memory.
 
-At the saddle point every bilinear takes its mean: field . field = size * C, field . hat = i size * R, hat . hat = 0.
+At the saddle point every bilinear takes its mean: field . field = size * C, field . hat = i size * R, hat . hat = 0,
+as the stage of conjugates finds.
 The variation of a product of two bilinears is one of them times the mean of the other. The coefficient of hat . hat is
 the covariance of a Gaussian noise; that of hat . field is a memory kernel.
 """

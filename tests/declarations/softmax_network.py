@@ -1,8 +1,8 @@
 """A linear network with C outputs that learns classes by cross-entropy: labels along samples, classes and inputs.
 
 f_pc = <w_c h_p> for sample p and class c, h_p = V x_p / sqrt(D); every weight moves down the gradient of the mean over
-samples of log sum_c exp(f_pc) - f_pc(label of p). The errors are functions of a matrix over labels, such as softmax, and
-multiply vectors with two axes.
+samples of log sum_c exp(f_pc) - f_pc(label of p). The errors are functions of a matrix over labels, such as softmax,
+and multiply vectors with two axes.
 """
 
 from typing import Any

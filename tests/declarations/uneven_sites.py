@@ -1,4 +1,4 @@
-"""Hebbian learning at sites that differ: traits with values and with a density in laws, initial conditions and spikes."""
+"""Hebbian learning at unequal sites: traits with values and with a density in laws, initial conditions and spikes."""
 
 from sympy import Symbol, sqrt
 

@@ -128,4 +128,6 @@ def test_conjugates_are_shown_and_those_that_vanish_are_a_result(records):
     assert "R[phi,xi](t,s) = -(i/N0) (phi(t) . hat xi(s))" in shown
     assert "conjugate(R[phi,xi]) = sigma^2 transpose(R[g,chi])" in shown
     assert "conjugate(R[psi1,chi]) = 0" in shown and "conjugate(C[g,g]) = 0" in shown
-    assert latex_of_record(records["coupled_spikes"].conjugates).count(r"\hat{\chi}") == 1
+    assert "conjugate(C[g,g]) = -(sigma^2/(2 alpha^2)) <hat xi(t) hat xi(s)>" in shown
+    assert "integral(chi(t),g(t)) = 1" in shown
+    assert latex_of_record(records["coupled_spikes"].conjugates).count(r"\hat{\chi}") == 3

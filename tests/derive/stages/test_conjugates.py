@@ -1,0 +1,49 @@
+"""Conjugates of correlations vanish by the generating function of a site, and not where it depends on its sources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.inputs.loading import load_model
+from derive.pipeline import derive_model
+from derive.records.system import ElementwiseRule
+from derive.stages.conjugates import find_conjugates
+
+
+@pytest.fixture(scope="module")
+def saddle():
+    return derive_model(load_model("coupled_spikes")).saddle
+
+
+def changed(saddle, name, law):
+    """The saddle point with another law of one field at equal times."""
+    fields = tuple(
+        replace(f, rule=ElementwiseRule(law(f.field(f.time)))) if f.field.name == name else f
+        for f in saddle.system.fields
+    )
+    return replace(saddle, system=replace(saddle.system, fields=fields))
+
+
+def test_each_integral_is_one_and_correlations_have_no_conjugates(saddle):
+    found = find_conjugates(saddle)
+    assert {integral.value for integral in found.integrals} == {1}
+    assert {f.name for integral in found.integrals for f in integral.fields} == {"phi", "xi", "g", "chi"}
+    assert all(c.vanishes for c in found.all if not c.response)
+    assert not any(c.vanishes for c in found.all if c.response)
+
+
+def test_a_field_that_depends_on_itself_at_one_time_breaks_the_normalisation(saddle):
+    with pytest.raises(DeclarationError, match="generating function of a site of N1 depends on its sources"):
+        find_conjugates(changed(saddle, "g", sp.tanh))
+
+
+def test_the_conjugate_of_a_correlation_is_a_mean_of_response_fields(saddle):
+    of = {(c.a.name, c.b.name): c.terms for c in find_conjugates(saddle).all if not c.response}
+    ((scale, left, right),) = of["phi", "phi"]
+    sigma, alpha = (p for name in ("sigma", "alpha") for p in saddle.system.model.parameters if p.name == name)
+    assert (left.name, right.name) == ("chi", "chi")
+    assert sp.simplify(scale + alpha * sigma**2 / 2) == 0
