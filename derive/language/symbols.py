@@ -18,6 +18,8 @@ from typing import Any, NoReturn, Self, TypeVar, overload
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
+from sympy.core.sorting import ordered
+from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.expressions import Condition, plain, word
@@ -84,9 +86,41 @@ def _(node: sp.Float, expression: sp.Expr) -> sp.Basic:
     return sp.Rational(repr(float(node)))
 
 
+@_restricted.on(sp.Heaviside, sp.sign, sp.KroneckerDelta, sp.core.relational.Relational)
+def _(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
+    return _by_exact_waves(node)
+
+
 @_restricted.on(Condition)
 def _(node: Condition, expression: sp.Expr) -> sp.Basic:
-    return node.func(*map(exact, node.args))
+    return _by_exact_waves(node.func(*map(exact, node.args)))
+
+
+LONGEST_PERIOD = 64
+"""Period of a function of time, in steps, up to which its values are listed."""
+
+
+def _by_exact_waves(node: sp.Basic) -> sp.Basic:
+    """Return a function that jumps with the exact values of the sines of time inside it.
+
+    In floating point cos(pi*t/2) is 6e-17, not zero, at t = 1, and rounding would decide on which side of a jump it is.
+    """
+    waves = [wave for wave in ordered(node.atoms(TrigonometricFunction)) if wave.has(sp.pi) and wave.atoms(Clock)]
+    if not waves:
+        return node
+    clock, *others = set().union(*(wave.atoms(Clock) for wave in waves))
+    rates = [wave.args[0].diff(clock) / sp.pi for wave in waves]
+    period = sp.ilcm(1, *(2 * rate.q for rate in rates)) if all(rate.is_Rational for rate in rates) else sp.oo
+    if others or period > LONGEST_PERIOD:
+        raise DeclarationError(
+            f"{node} jumps where rounding decides, since {waves[0]} is not exact; write its values with "
+            "KroneckerDelta(Mod(t, period), k)"
+        )
+    phase = sp.Mod(clock, period)
+    values = [node.xreplace({wave: wave.subs(clock, k) for wave in waves}) for k in range(period)]
+    if isinstance(node, sp.core.relational.Relational):
+        return sp.Or(*(sp.And(sp.Eq(phase, k), value) for k, value in enumerate(values)))
+    return sp.Add(*(sp.KroneckerDelta(phase, k) * value for k, value in enumerate(values)))
 
 
 @_restricted.on(*(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo)))
@@ -121,7 +155,7 @@ _ROUNDING = {sp.floor: "//", sp.Mod: "%", sp.ceiling: "ceiling"}
 def _(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
     if node.atoms(Sector):
         raise DeclarationError(f"{node}: {_ROUNDING[type(node)]} rounds a ratio of sizes; write / for the quotient")
-    return node
+    return _by_exact_waves(node)
 
 
 @dataclass(frozen=True)

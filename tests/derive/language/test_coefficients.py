@@ -22,6 +22,7 @@ from sympy import (
     log,
     pi,
     sign,
+    sin,
     sqrt,
     tanh,
 )
@@ -48,6 +49,7 @@ from derive import (
 )
 from derive.codegen import solver_files
 from derive.errors import DeclarationError, ParameterError
+from derive.language.symbols import exact
 from derive.program.text import ModuleNames, PlainNumpyText
 from numerics.runtime.point import Point
 
@@ -182,3 +184,34 @@ def test_conditions_of_different_shapes_are_joined():
     code = solver_files(Model(parameters=(a, T), equations=equations, observe={"norm": mean(x(t) ** 2)}))["training.py"]
     assert "jnp.logical_and(" in code
     assert "jnp.all(" not in code
+
+
+STEPS = {
+    "a step of a cosine": (Heaviside(cos(pi * t / 2)), [1, 0.5, 0, 0.5, 1]),
+    "the sign of a sine": (sign(2 * sin(pi * t / 3 + pi / 3) - sqrt(3)), [0, 0, -1, -1, -1, -1, 0, 0]),
+    "a comparison": (KroneckerDelta(cos(pi * t), 1), [1, 0, 1, 0]),
+    "rounding": (floor(sin(pi * t / 2) + Rational(1, 2)), [0, 1, 0, -1, 0]),
+}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_jumps_at_zeros_of_waves_have_their_exact_values(case):
+    """In floating point cos(pi/2) is 6e-17, where Heaviside is one."""
+    coefficient, values = STEPS[case]
+    assert [float(exact(coefficient).subs(t, k)) for k in range(len(values))] == values
+
+
+def test_jumps_of_waves_may_depend_on_parameters_and_stand_in_conditions():
+    crossing = exact(Heaviside(cos(pi * t / 3) - k, 1))
+    assert [crossing.subs({t: time, k: Rational(1, 2)}) for time in range(7)] == [1, 1, 0, 0, 0, 1, 1]
+    chosen = exact(Piecewise((a, cos(pi * t / 2) > 0), (k, True)))
+    assert [chosen.subs(t, time) for time in range(6)] == [a, k, k, k, a, k]
+    equations = [Eq(x(0), g), Eq(x(t + 1), Piecewise((3, cos(pi * t / 2) > 0), (2, True)) * x(t))]
+    norm = derive.load(Model(parameters=(T,), equations=equations, observe={"norm": mean(x(t) ** 2)}))
+    np.testing.assert_allclose(norm.solve(T=5)["norm"], [1, 9, 36, 144, 576, 5184], rtol=1e-12)
+
+
+@pytest.mark.parametrize("coefficient", [Heaviside(cos(pi * k * t)), sign(sin(pi * t / 50))])
+def test_jumps_of_waves_without_a_short_period_are_refused(coefficient):
+    with pytest.raises(DeclarationError, match="rounding"):
+        exact(coefficient)

@@ -93,7 +93,7 @@ def compiled_by_hand() -> Compilation:
 
 
 def test_a_batch_is_busy_where_the_mean_kernel_has_a_thread_for_each_place():
-    """80 multiprocessors with 2048 threads each; 77 entries in 23 kernels; 100 bytes in 16935682048 less a workspace."""
+    """80 multiprocessors of 2048 threads; 77 entries in 23 kernels; 100 bytes in 16935682048 less a workspace."""
     compilation = compiled_by_hand()
     one = compilation["forward pass"]
     assert one.busy(compilation.device) == math.ceil(80 * 2048 / (77 / 23))
