@@ -45,8 +45,8 @@ def limits(
 ) -> Limits:
     """See `Theory.limits`."""
     alone = array_names(declared, given)
-    several = {name: (value,) if name in alone else several(value) for name, value in given.items()}
-    grid = grid_of(declared, several)
+    values = {name: (value,) if name in alone else several(value) for name, value in given.items()}
+    grid = grid_of(declared, values)
     return Limits(dict(grid.axes), tuple(limit(source, problem, progress) for problem in grid.problems))
 
 

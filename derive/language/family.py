@@ -145,8 +145,9 @@ def one_of(*words: str, doc: str = "") -> Choice:
 
 @word
 def formula(variables: str, doc: str = "", **named: str) -> Choice:
-    """Return a choice of a function, to which users may pass a formula. Keywords name formulas, of which the first is
-    the default.
+    """Return a choice of a function, to which users may pass a formula.
+
+    Each keyword names a formula; the first is the default.
 
     The declaring function receives a SymPy expression in real symbols of these names.
 

@@ -34,8 +34,9 @@ class LawTried:
 
 @dataclass(frozen=True)
 class Check:
-    """The laws that were tested on a declaration at given values of its parameters. Its truth value is false if one
-    broke.
+    """The laws that were tested on a declaration at given values of its parameters.
+
+    It is false if one of them broke.
 
     >>> import derive
     >>> from derive.results import LawTried, Provenance

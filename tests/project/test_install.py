@@ -61,7 +61,7 @@ def test_solvers_are_not_written_among_the_packages(tmp_path: Path, monkeypatch)
         assert refused.exit_code == 2 and "installed" in refused.stderr
     monkeypatch.undo()
     for directory in places_of_ours:
-        with pytest.raises(ParameterError, match="of this project itself"):
+        with pytest.raises(ParameterError, match="contains the code of this project"):
             m.build(directory)
     assert list(tmp_path.iterdir()) == []
 

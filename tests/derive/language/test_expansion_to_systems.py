@@ -412,7 +412,7 @@ def test_refusals_name_the_equation():
     other = training_clock("other", steps=T)
     moved = weights("V", D, D, other)
     assert "clock" in _refused([*begin, Eq(M(0), M0), Eq(M(t + 1), M(t)), Eq(moved(0), M0), Eq(moved(other + 1), M0)])
-    assert "drawn afresh" in _refused([Eq(x(t), gaussian("X", D, D, fresh=t)(t) @ x(t + 1) / sqrt(D))])
+    assert "drawn anew" in _refused([Eq(x(t), gaussian("X", D, D, fresh=t)(t) @ x(t + 1) / sqrt(D))])
 
 
 def _told(make) -> str:

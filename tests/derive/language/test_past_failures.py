@@ -196,7 +196,7 @@ def test_theory_and_simulation_are_of_one_declaration():
         derive.compare(theory, sample)
     assert derive.compare(theory, derive.load(_start(1)).simulate(size=20, seeds=2)).rows
     for wrong in ((sample, theory), (theory, theory), (None, sample)):
-        with pytest.raises(ParameterError, match="what solve gave"):
+        with pytest.raises(ParameterError, match="the results of solve and simulate, in this order"):
             derive.compare(*wrong)
 
 

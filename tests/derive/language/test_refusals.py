@@ -65,7 +65,7 @@ def test_the_law_that_is_not_linear_is_named(law, named, start):
 
 def test_an_observable_that_is_not_quadratic_is_named_where_a_start_is_drawn():
     equations = [Eq(x(0), drawn("start", D, uniform(-1, 1))), Eq(x(t + 1), x(t) / 2)]
-    with pytest.raises(DeclarationError, match=r"the observable fourth holds mean\(x\(t\)\*\*4\)"):
+    with pytest.raises(DeclarationError, match=r"the observable fourth contains mean\(x\(t\)\*\*4\)"):
         _ = derive_model(Model(parameters=(T,), equations=equations, observe={"fourth": mean(x(t) ** 4)})).limit
 
 

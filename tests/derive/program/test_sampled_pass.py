@@ -755,7 +755,7 @@ def test_pathwise_responses_of_a_law_that_jumps_are_refused():
     z, k = fields("z k", D, t)
     equations = [Eq(z(0), v), Eq(z(t + 1), Heaviside(k(t))), Eq(k(t), M0 @ z(t))]
     model = declared(equations, {"m": mean(z(t))}, (T,))
-    with pytest.raises(DeclarationError, match="responses cannot be found pathwise where a law jumps"):
+    with pytest.raises(DeclarationError, match="pathwise responses are not available if a law jumps"):
         sampled(model, responses="pathwise")
 
 

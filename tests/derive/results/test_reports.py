@@ -110,4 +110,4 @@ def test_sentences_say_the_numbers():
     assert SAMPLING.memory.sentence == "about 3.0 GB at most, for order parameters"
     assert DIAGNOSTICS.spike_directions["right"].sentence == "13.2 of 16"
     path_errors = DIAGNOSTICS.path_errors.sentence
-    assert "at 2 of 30 times" in path_errors and "not given at 1 of 30 times" in path_errors
+    assert "at 2 of 30 times" in path_errors and "not available at 1 of 30 times" in path_errors

@@ -86,7 +86,7 @@ def test_a_line_that_was_cut_off_anywhere_is_computed_again(tmp_path: Path):
 @pytest.mark.parametrize(
     ("other", "word"),
     [
-        ({"declaration": "e"}, "declaration is another"),
+        ({"declaration": "e"}, "declaration is different"),
         ({"parameters": {"nu": [1, 3]}}, "nu is 1,2 there and 1,3 here"),
         ({"parameters": {"nu": [1, 2], "eta": [0.1]}}, "eta is not given there"),
         ({"options": {"seed": 1}}, "seed is 0 there and 1 here"),
@@ -135,7 +135,7 @@ def test_journals_are_joined_and_checked(tmp_path: Path):
     assert list(units) != sorted(units) and in_order(tmp_path / "all") == sorted({*in_order(one), *in_order(two)}), (
         "one line for each unit"
     )
-    with pytest.raises(DeriveError, match="other numbers for b"):
+    with pytest.raises(DeriveError, match="different numbers for b"):
         merged([one, journal_of(tmp_path / "3", b="5")])
     with pytest.raises(DeriveError, match="different sweeps: seed"):
         merged([one, journal_of(tmp_path / "4", {**ABOUT, "options": {"seed": 2}}, b="2")])
@@ -161,7 +161,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(spike, computed, monkeypatch,
 
     computed.clear()
     monkeypatch.setattr(derive.sweeps.workers, "written", interrupted)
-    with pytest.raises(Interrupted, match=f"1 of 3 parts done, kept in .*{path.name}; run the same again"):
+    with pytest.raises(Interrupted, match=f"1 of 3 parts done, kept in .*{path.name}; run the same command"):
         spike.sweep(gamma0=GRID, journal=path)
     monkeypatch.setattr(derive.sweeps.workers, "written", counted)
     path.write_bytes(path.read_bytes() + whole.read_bytes().splitlines()[2][:100])  # and a line that was cut off
@@ -180,7 +180,7 @@ def test_the_command_says_how_to_go_on(spike, monkeypatch, tmp_path: Path):
     monkeypatch.setattr(derive.sweeps.workers, "written", interrupted)
     monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(main, ["solve", "spiked_wigner", "gamma0=1,2", "--out", "o.csv"])
-    assert told.exit_code == 130 and "kept in o.csv.journal; run the same again" in told.stderr
+    assert told.exit_code == 130 and "kept in o.csv.journal; run the same command" in told.stderr
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(main, ["solve", "spiked_wigner", "gamma0=1,2", "--out", "o.csv"])

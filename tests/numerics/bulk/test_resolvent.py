@@ -211,7 +211,7 @@ def test_the_command_line_gives_all_traces(declared, tmp_path):
     assert run.exit_code == 0 and "tr R population R population" in run.stdout
     saved = derive.open(file)
     assert saved.resolvent(1 + 0.5j, between="population") == pytest.approx(right["A R"], rel=1e-9)
-    with pytest.raises(ParameterError, match="not asked for before this result was saved"):
+    with pytest.raises(ParameterError, match="not computed before this result was saved"):
         saved.resolvent(-3.0, between="population")
     for extra, told in (
         (["--resolvent", "1"], "on the bulk"),
@@ -227,7 +227,7 @@ def test_the_command_line_gives_all_traces(declared, tmp_path):
 def test_what_is_refused(population):
     s = population.solve(alpha=0.5)
     for asked, told in (
-        ({"z": 1.0}, "say side='above' or side='below'"),
+        ({"z": 1.0}, "give side='above' or side='below'"),
         ({"z": 0.0, "side": "above"}, "infinite at z = 0"),
         ({"z": 1.0, "side": "left"}, "write side="),
         ({"z": "x"}, "is not a finite number"),

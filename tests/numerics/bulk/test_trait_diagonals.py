@@ -326,7 +326,7 @@ def test_equations_of_the_bulk_show_averages_over_sites(declared):
 
 
 def test_a_density_gives_no_function_of_the_parameters(declared):
-    with pytest.raises(NumericalError, match="is found by solve"):
+    with pytest.raises(NumericalError, match="is available from solve"):
         derive.load(declared(DECLARATION)).function("edge", of=["strength"])
 
 

@@ -422,9 +422,9 @@ def test_a_polynomial_is_given_where_there_is_no_formula():
 
 
 def test_what_cannot_be_found_is_refused():
-    with pytest.raises(NumericalError, match="stays bounded up to"):
+    with pytest.raises(NumericalError, match="remains bounded up to"):
         critical(*solver_and_values("structured_regression", spectrum="isotropic", batch="online", T=4), of="sigma")
-    with pytest.raises(NumericalError, match="training grows at all values"):
+    with pytest.raises(NumericalError, match="training grows at all rates"):
         of_model(network(False), of="g", loss="activity", a=1.5)
 
 

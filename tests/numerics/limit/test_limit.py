@@ -198,7 +198,7 @@ def test_what_does_not_come_to_rest():
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        ({"target": "structured_regression", "batch": "online"}, "drawn afresh at each step"),
+        ({"target": "structured_regression", "batch": "online"}, "drawn anew at each step"),
         ({"target": "anti_hebbian"}, "not linear"),
         ({"target": "coupled_spikes_tanh"}, "no clock|not linear"),
         ({"target": "spiked_wigner"}, "no clock"),
@@ -226,7 +226,7 @@ def test_more_that_is_refused():
     for model, told in (
         (one_field(lambda x, b: g * x / (t + 1) + b), "changes with time"),
         (one_field(lambda x, b: g * x * mean(x**2) + b), "not linear"),
-        (one_field(lambda x, b: g * x + normal("noise", b_sector, t)(t)), "noise is drawn afresh at each step"),
+        (one_field(lambda x, b: g * x + normal("noise", b_sector, t)(t)), "noise is drawn anew at each step"),
         (one_field(lambda x, b: g * x + b, ratio=mean(field("x", b_sector, t)(t) ** 2) / T), "the time itself"),
     ):
         with pytest.raises(DeclarationError, match=told):
@@ -264,7 +264,7 @@ def test_a_start_that_is_not_drawn_counts_only_where_it_is_remembered():
     theory = derive.load(model)
     assert theory.solve(T=400)["distance"][-1] == pytest.approx(theory.limit()["distance"], rel=1e-3)
     refused = theory.limit(ridge=0, alpha=0.5)
-    assert not refused and "never forget how they began" in refused.trouble[0]
+    assert not refused and "never forget their initial condition" in refused.trouble[0]
 
 
 def test_results_convert_save_and_print(tmp_path):

@@ -391,7 +391,7 @@ def test_expected_memory_grows_with_labels_and_steps_and_is_refused_before_the_r
     unasked, without = (expected_memory(*many_points(50, 50), Sampling(10_000), None, x) for x in (None, False))
     assert unasked.outliers == without.outliers < sizes[2].outliers, "large ones are solved for the last time only"
     with pytest.raises(
-        ParameterError, match=r"takes about .* GB at most, for outliers, and 1.0 GB are allowed; take fewer"
+        ParameterError, match=r"takes about .* GB at most, for outliers, but 1.0 GB are allowed; take fewer"
     ):
         check_expected(sizes[2], 1e9)
     with pytest.raises(ParameterError, match="are allowed"):

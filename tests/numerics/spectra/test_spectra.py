@@ -314,7 +314,7 @@ def test_safetensors_of_every_type():
     assert [one["name"] for one in result["matrices"]] == [*floats, "BF16"]
     assert {part["name"]: part["reason"].split(";")[0] for part in result["left_out"]} == {
         "BOOL": "Boolean values, not weights",
-        "F8_E4M3": "type F8_E4M3 is not read",
+        "F8_E4M3": "type F8_E4M3 is not supported",
     }
 
 
@@ -359,7 +359,7 @@ def test_what_is_no_matrix_is_left_out_with_a_word():
     words = {part["name"]: part["reason"] for part in result["left_out"]}
     assert words["bias"].startswith("one axis") and words["step"].startswith("a single number")
     assert words["heads"].startswith("3 axes") and "too small" in words["readout"]
-    assert "true or false" in words["mask"] and "complex" in words["phases"]
+    assert "Boolean" in words["mask"] and "complex" in words["phases"]
     assert words["blank"] == "all entries are zero" and words["constant"].startswith("rank 1 of 60")
     text = run("w.npz").stdout
     assert "left out bias: one axis" in text and "no outliers" in text
@@ -372,7 +372,7 @@ def test_zero_rows_are_left_out_and_counted():
     pruned, whole = answer("w.npz")["matrices"]
     assert pruned["zero_rows_and_columns"] == 20 and pruned["rows"] == 80
     assert pruned["scale"] == pytest.approx(whole["scale"], rel=1e-12)
-    assert any("zeros left out" in note for note in pruned["notes"])
+    assert any("zeros omitted" in note for note in pruned["notes"])
 
 
 def test_matrices_are_chosen_by_name_by_wildcard_or_by_part():
@@ -448,12 +448,12 @@ def test_truncated_safetensors(kept):
         (struct.pack("<Q", 100_000_001) + b"{}", "allows 100000000"),
         (struct.pack("<Q", 50_000_000) + b"{}", "truncated"),
         (struct.pack("<Q", 4) + b"[42]", "brace"),
-        (struct.pack("<Q", 4) + b"{a:}", "not as safetensors has it"),
-        (struct.pack("<Q", 4) + b'{"\xff}', "not as safetensors has it"),
+        (struct.pack("<Q", 4) + b"{a:}", "invalid safetensors header"),
+        (struct.pack("<Q", 4) + b'{"\xff}', "invalid safetensors header"),
         (struct.pack("<Q", 13) + b'{"a":1,"a":2}', "twice"),
         (struct.pack("<Q", 2) + b"{}", "no arrays"),
         (struct.pack("<Q", 7) + b'{"a":1}', "dtype, shape and data_offsets"),
-        (struct.pack("<Q", 60000) + b'{"a":' * 12000, "not as safetensors has it"),
+        (struct.pack("<Q", 60000) + b'{"a":' * 12000, "invalid safetensors header"),
     ],
 )
 def test_bad_safetensors_headers(raw, word):
@@ -474,8 +474,8 @@ def test_bad_safetensors_headers(raw, word):
         ({"shape": [30, -40]}, "whole numbers"),
         ({"shape": [2**70, 2**70]}, "do not fill"),
         ({"shape": "wide"}, "whole numbers"),
-        ({"dtype": "F128"}, "no type"),
-        ({"dtype": ["F32"]}, "no type"),
+        ({"dtype": "F128"}, "is unknown"),
+        ({"dtype": ["F32"]}, "is unknown"),
         ({"dtype": "F64"}, "do not fill"),
     ],
 )
@@ -649,7 +649,7 @@ def test_theory_of_another_shape_is_said_to_be_one():
     np.savez("w.npz", W=noise(200, 400, 0))
     Path("t.json").write_text(json.dumps(solution(outliers=[])))
     theory = answer("w.npz", "--theory", "t.json")["matrices"][0]["theory"]
-    assert not theory["agrees"] and "sides in ratio 1," in theory["verdict"] and "0.5" in theory["verdict"]
+    assert not theory["agrees"] and "ratio of sides of 1," in theory["verdict"] and "0.5" in theory["verdict"]
 
 
 def test_a_layer_of_a_theory_file_is_chosen():

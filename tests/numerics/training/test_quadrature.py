@@ -602,7 +602,9 @@ def test_nodes_are_added_until_results_stand_still_and_errors_are_what_they_last
     assert tried == [64, 96, 144, 216] and how.quadrature.nodes == 216 and how.quadrature.converged
     assert how.quadrature.error == pytest.approx((2.0**-36 - 2.0**-54) / 3, rel=1e-3)
     assert how.closure == "quadrature" and how.quadrature.coarser == 144
-    assert how.sentence == f"Gaussian quadrature, 216 nodes per axis, moved by {how.quadrature.error:.1e} from 144"
+    assert (
+        how.sentence == f"Gaussian quadrature, 216 nodes per axis, relative change {how.quadrature.error:.1e} from 144"
+    )
     # side by side the worst decides how many, and each has its own error
     tried, (fast, slow) = settled(lambda nodes: 0.0, lambda nodes: 2.0 ** (-nodes / 4), points=2)
     assert tried[-1] == 216 and fast.quadrature.error == 0

@@ -334,7 +334,7 @@ def test_what_there_is_not_is_refused_with_what_there_is():
             ask()
         assert isinstance(caught.value, DeriveError) and told in str(caught.value)
     assert found.R["y", "x"] is found.R["y", "W0_x"]  # what y can feel of x is what the one matrix makes of it there
-    with pytest.raises(DeriveError, match="made by the derivation"):
+    with pytest.raises(DeriveError, match="exists only in the derivation"):
         simulate(found.solver, values_of(labelled()), 30, 2, two_time=(("R", "y", "W0_x"),))
 
 
