@@ -122,17 +122,20 @@ def smallest_singular_value(matrix: np.ndarray) -> float:
 
 
 def distance_to_zero(matrix: np.ndarray, slope: np.ndarray, rounding: float) -> float:
-    """Return the distance in z to the nearest zero of det A(z), given A, A' and the relative rounding of entries.
+    """Return an estimate of the distance in z to the nearest zero of det A(z), given A, A' and the relative rounding of
+    entries.
 
-    It is the inverse of the spectral radius of A^-1 A', and so does not depend on the scale of rows and columns.
+    It is the larger of two that do not depend on the scale of rows and columns: the inverse of the spectral radius of
+    A^-1 A', and Newton's step for det A, the inverse of the trace. The spectral radius alone also grows beside a pole of
+    A(z) where det A does not vanish.
     """
     signs = np.random.default_rng(0).choice([-1.0, 1.0], matrix.shape)
     try:
-        values = leading_eigenvalues(np.linalg.solve(matrix * (1 + rounding * signs), slope), 1)
+        inverse_slope = np.linalg.solve(matrix * (1 + rounding * signs), slope)
     except np.linalg.LinAlgError:  # singular to the last bit
         return 0.0
-    largest = float(np.abs(values[0]))
-    return 1 / largest if largest > 0 else np.inf
+    growth = min(float(np.abs(leading_eigenvalues(inverse_slope, 1)[0])), abs(float(np.trace(inverse_slope))))
+    return 1 / growth if growth > 0 else np.inf
 
 
 def eigenvalue_conditions(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -189,6 +189,13 @@ def test_a_matrix_that_vanishes_at_an_edge_has_its_zero_as_far_as_the_edge(rows)
     assert distance_to_zero(scale @ root, scale @ slope, 2e-16) == pytest.approx(2 * abs(z), rel=1e-6)
 
 
+@pytest.mark.parametrize("z", [-1e-2, -1e-5])
+def test_zeros_that_poles_cancel_are_no_zeros_of_the_determinant(z):
+    """[[z^2, z], [z, 2 + 1/z^2]] has a vanishing singular value at z = 0, where its determinant is one."""
+    matrix, slope = np.array([[z * z, z], [z, 2 + z**-2]]), np.array([[2 * z, 1.0], [1.0, -2 * z**-3]])
+    assert distance_to_zero(matrix, slope, 2e-16) > 1
+
+
 @pytest.mark.parametrize("copies", [1, 3])
 def test_a_zero_is_as_near_as_it_is_whatever_its_multiplicity(copies):
     off, simple = 1e-6, np.kron(np.eye(copies), [[1.0, 2.0], [2.0, 4.0]])
