@@ -76,13 +76,17 @@ def test_digits_of_eigenvalues_of_matrices_far_from_balance():
 
 
 def test_the_distance_to_the_nearest_zero_of_a_determinant():
-    """A(z) = M + z S with det A = 0 at -0.3 and 2, from z = 0, whatever the scales of rows and columns: Newton's step for
-    det A is further than the nearest zero, and of the order of its distance."""
+    """A(z) = M + z S with det A = 0 at -0.3 and 2, whatever the scales of rows and columns.
+
+    From z = 0 Newton's step for det A goes further than the nearest zero.
+    """
     slope = RNG.normal(size=(2, 2)) + 2 * np.eye(2)
     matrix = slope @ np.diag([0.3, -2.0])
     for scale in (1.0, 1e20):
         rows = np.diag([scale, 1 / scale])
-        assert linear.distance_to_zero(rows @ matrix, rows @ slope, 1e-16) == pytest.approx(1 / (1 / 0.3 - 1 / 2), rel=1e-12)
+        assert linear.distance_to_zero(rows @ matrix, rows @ slope, 1e-16) == pytest.approx(
+            1 / (1 / 0.3 - 1 / 2), rel=1e-12
+        )
     assert linear.distance_to_zero(np.zeros((2, 2)), slope, 0.0) == 0.0
     assert linear.distance_to_zero(np.eye(2), np.zeros((2, 2)), 0.0) == np.inf
 
