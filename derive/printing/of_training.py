@@ -20,7 +20,7 @@ from derive.algebra.nodes import (
     noise,
     times_of,
 )
-from derive.equations.numbering import Numbering
+from derive.equations.layout import Numbering
 from derive.language.symbols import labels_along
 from derive.language.traits import VALUE, Trait
 from derive.language.vectors import PAST, Field, LabelSelection

@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import outermost
+from derive.algebra.nodes import Noise, at, outermost, times_of
 from derive.algebra.words import Letter
 from derive.equations.gaussian_laws import GaussianLaw, Laws
 from derive.equations.layout import Layout, lag_of, mean_key
@@ -37,12 +37,15 @@ from derive.language.vectors import (
     shown,
 )
 from derive.printing import text
+from derive.printing.documents import comment_of_equation
+from derive.printing.of_training import covariance_line
+from derive.printing.statements import remembered
 from derive.program import nodes as ir
-from derive.program.comments import covariance_of, equations_of
 from derive.program.labels import selection
 from derive.program.recurrences import Coefficients
 from derive.records.method import ClosureKind, LabelSymmetry
 from derive.records.probe import SampledSiteValues
+from derive.records.saddle import NoiseKernel
 from derive.records.system import (
     Rule,
     SystemField,
@@ -589,3 +592,29 @@ def _along(node: Softmax) -> tuple[sp.Expr, sp.Expr]:
     """Return the number of labels on an axis, and the number of labels on the axes after it."""
     axes = axes_of(node.expression)
     return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])
+
+
+def equations_of(layout: Layout, f: SystemField) -> list[str]:
+    """Return the single-site equations of a field with their numbers: initial values, then the update rule."""
+    values = [f.field(first) for first in range(len(f.starts))] if f.field.timed else []
+    lines = zip((*values, at(f.field, layout.clock)), (*f.starts, f.rule), strict=True)
+    numbering = layout.numbering
+    tags = [*(numbering.starts[f.field, k] for k in range(len(f.starts))), numbering.laws[f.field]]
+    return [
+        f"[{tag}] {comment_of_equation(value, _right_side(layout, value, rule), layout.system)}"
+        for tag, (value, rule) in zip(tags, lines, strict=True)
+    ]
+
+
+def _right_side(layout: Layout, value: FieldAt, rule: Rule) -> sp.Expr:
+    if rule.product is None:
+        return rule.expression(layout.clock)
+    noise = Noise(value.field, *times_of(value.field, layout.clock))
+    return sp.Add(noise, *(remembered(m) for m in layout.memories(value.field)))
+
+
+def covariance_of(layout: Layout, covariance: NoiseKernel) -> str:
+    """Return the covariance of two noises as a comment with its equation number."""
+    line = covariance_line(covariance)
+    tag = layout.numbering.covariances[covariance.left, covariance.right]
+    return f"[{tag}] {comment_of_equation(line.left, line.right, layout.system)}"

@@ -12,9 +12,8 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.nodes import Z, index_size, outermost
 from derive.algebra.sites import SiteEntry, SiteNormal, TraitAverage
 from derive.algebra.words import Combination, DiagonalFactor, Letter, Weighed, Word
-from derive.equations.layout import Layout, mean_key
+from derive.equations.layout import Layout, mean_key, probe_tag
 from derive.equations.needs import squares_of
-from derive.equations.numbering import probe_tag
 from derive.equations.wording import as_declared
 from derive.language.contents import atoms
 from derive.language.symbols import Clock, EngineSymbol, Parameter
