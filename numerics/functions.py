@@ -33,8 +33,7 @@ def hosted(compute: Callable[[np.ndarray, bool], np.ndarray], shape: tuple[int, 
         behind = (1 + len(x),) if slopes else ()
         result: Any = jax.ShapeDtypeStruct((*shape, *behind), x.dtype)  # type: ignore[no-untyped-call]
         run = lambda at: np.asarray(compute(np.asarray(at, float), slopes), result.dtype)  # noqa: E731
-        found: Array = jax.pure_callback(run, result, x, vmap_method="sequential")
-        return found
+        return jax.pure_callback(run, result, x, vmap_method="sequential")
 
     @jax.custom_jvp
     def value(x: Array) -> Array:

@@ -24,8 +24,7 @@ class _Node(DisplayedNode, sp.Expr):
     is_commutative = True
 
     def __new__(cls, *args: Any) -> Self:
-        node: Self = sp.Expr.__new__(cls, *map(sp.sympify, args))
-        return node
+        return sp.Expr.__new__(cls, *map(sp.sympify, args))
 
 
 class Hat(_Node):

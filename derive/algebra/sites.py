@@ -45,8 +45,7 @@ class SiteValue(Trait):
         field = value.field
         payload = (field.sector, None, "trait", sp.S.One, False, None, _NORMAL, value)
         name = field.name if value.time is None else "".join(c if c.isalnum() else "_" for c in shown(value)).strip("_")
-        node: Self = _Named.__new__(cls, name, payload, field.tex, real=True)
-        return node
+        return _Named.__new__(cls, name, payload, field.tex, real=True)
 
     value = property(lambda self: self.payload[7])
 
@@ -63,8 +62,7 @@ class SiteEntry(Trait):
 
     def __new__(cls, name: str, sector: Sector, function: sp.Expr) -> Self:
         payload = (sector, None, "trait", sp.S.One, False, None, _NORMAL, function)
-        node: Self = _Named.__new__(cls, name, payload, "", real=True)
-        return node
+        return _Named.__new__(cls, name, payload, "", real=True)
 
     function = property(lambda self: self.payload[7])
 

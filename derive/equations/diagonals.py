@@ -195,8 +195,7 @@ def sampled_diagonal(
 
 def _of_site(coefficient: sp.Expr) -> sp.Expr:
     """Return the factor of a coefficient that varies from site to site."""
-    factor: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
-    return factor
+    return coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
 
 
 def _power(function: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

@@ -501,8 +501,7 @@ def _decompose(
 
 
 def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> sp.Expr:
-    replaced: sp.Expr = changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
-    return replaced
+    return changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
 
 
 def _coefficients(rule: Rule) -> list[sp.Expr]:

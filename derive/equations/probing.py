@@ -188,8 +188,7 @@ def _law(value: FieldAt) -> sp.Tuple:
     """Return the law of a trait: its density and the ends of its support, or its values. For other fields, only the
     ends."""
     if is_trait(value):
-        law: sp.Tuple = value.field.law
-        return law
+        return value.field.law
     return sp.Tuple(sp.S.One, *value.field.ends)
 
 

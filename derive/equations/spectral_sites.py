@@ -157,5 +157,4 @@ class SpectralSites:
             # underscores keep its printed name distinct
             symbol = EngineSymbol(free_name(f"R_{probe}_{column}", self._taken), probe, column)
             self.responses[probe, column] = BulkResponse(symbol, probe, column)
-        response: EngineSymbol = self.responses[probe, column].symbol
-        return response
+        return self.responses[probe, column].symbol

@@ -224,8 +224,7 @@ class Page:
                 self.document.add_next_tick_callback(partial(self._arrived, shown))
             self.busy = False
 
-        unlocked: Callable[[], Any] = without_document_lock(work)
-        return unlocked
+        return without_document_lock(work)
 
     # -- pictures
 

@@ -70,14 +70,12 @@ class Eq(DisplayedFormula):
 
     @property
     def clock(self) -> Clock | None:
-        clock: Clock | None = self.defined.clock
-        return clock
+        return self.defined.clock
 
     @property
     def defined(self) -> Field | Weights:
         """The field or the weights that it defines."""
-        owner: Field | Weights = self.target.owner
-        return owner
+        return self.target.owner
 
 
 def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Expr] | None:
@@ -135,8 +133,7 @@ def _value_of_weights(target: MatrixAtom, value: Any) -> MatrixExpression:
             f"the equation of {target} gives a {value.rows} x {value.columns} matrix; "
             f"{target} is {target.rows} x {target.columns}; check the sectors or use .T"
         )
-    matrix: MatrixExpression = value
-    return matrix
+    return value
 
 
 def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:

@@ -68,14 +68,12 @@ def _in_vector(expression: sp.Expr, starts: Starts) -> sp.Expr:
 
     def applied(node: sp.Basic) -> sp.Expr:
         start = starts[node.matrix]
-        replaced: sp.Expr = (start.T if node.transposed else start).applied_to(node.vector)
-        return replaced
+        return (start.T if node.transposed else start).applied_to(node.vector)
 
     products = expression.atoms(Apply)
     replaced = expression.replace(lambda node: node in products and node.matrix in starts, applied)
     fields = {at: value for at, value in starts.items() if at.weights is None}
-    result: sp.Expr = replaced.xreplace(fields)
-    return result
+    return replaced.xreplace(fields)
 
 
 @ByKind

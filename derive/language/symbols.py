@@ -368,8 +368,7 @@ class Parameter(_Named):
 
     @property
     def domain(self) -> Domain:
-        domain: Domain = self.payload[1]
-        return domain
+        return self.payload[1]
 
     @property
     def doc(self) -> str:
@@ -389,8 +388,7 @@ class MeasuredParameter(Parameter):
 
     def __new__(cls, name: str, average: sp.Expr) -> Self:
         domain = nonnegative if average.args[0].is_nonnegative else real
-        obj: Self = _Named.__new__(cls, name, (1.0, domain, str(average), average), "", **domain.assumptions)
-        return obj
+        return _Named.__new__(cls, name, (1.0, domain, str(average), average), "", **domain.assumptions)
 
     @property
     def average(self) -> sp.Expr:
@@ -554,8 +552,7 @@ class Clock(_Named):
 
     @property
     def steps(self) -> Parameter:
-        steps: Parameter = self.payload[0]
-        return steps
+        return self.payload[0]
 
     @property
     def endpoint(self) -> bool:

@@ -146,8 +146,7 @@ class DeclaredEnsemble:
         whole = self.diagonals[-1 - letters[0]]
         for letter in letters[1:]:
             whole = whole * self.diagonals[-1 - letter]
-        mean: float = as_number(whole.mean_row())
-        return mean
+        return as_number(whole.mean_row())
 
     def covariance(self, number: int) -> np.ndarray:
         """Return the covariance between labels of a drawn vector."""
@@ -204,8 +203,7 @@ NUMBER, TRAIT, VECTOR, FUNCTION, MATRIX = range(5)
 
 def kind_of(operand: Any) -> int:
     """Return the kind of an operand; NUMBER by default."""
-    kind: int = getattr(operand, "kind", NUMBER)
-    return kind
+    return getattr(operand, "kind", NUMBER)
 
 
 class Entrywise:
@@ -340,8 +338,7 @@ class TraitNumbers(Entrywise):
         total = self.values
         for axis in reversed(self.axes):
             total = total @ self.weights[axis][rule]
-        mean: float = as_number(total)
-        return mean
+        return as_number(total)
 
     def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Any:
         if kind_of(other) > self.kind:
@@ -610,7 +607,7 @@ class EntrywiseFunction(Entrywise):
         operands = [operand(one) for one in given]
         if not all(one.known for one in operands):
             together = [one for one in operands if one.kind >= VECTOR]
-            return together[0].unknown(max(one.labels for one in together))  # type: ignore[no-any-return]
+            return together[0].unknown(max(one.labels for one in together))
         arguments: list[LargeVector] = []
         parts: list[tuple[Any, list[int]]] = []
         for one in operands:
