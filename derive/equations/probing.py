@@ -18,22 +18,14 @@ from derive.errors import DeclarationError, SizeError
 from derive.language.contents import expressions
 from derive.language.diagonals import DiagonalMatrix
 from derive.language.laws import Drawn
-from derive.language.matrices import (
-    MatrixAtom,
-    MatrixExpression,
-    SumOfMatrices,
-)
+from derive.language.matrices import MatrixAtom, MatrixExpression, SumOfMatrices
 from derive.language.model import Model
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, trait, traits_in
 from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, PastSum, Total, shown, values
-from derive.records.system import (
-    ProbeTimes,
-    SpectralFields,
-    SystemField,
-)
+from derive.records.system import ProbeTimes, SpectralFields, SystemField
 
 # The numerical search for poles of diagonal entries: a finer grid finds closer pairs of poles, and costs time.
 WIDEST = 8

@@ -19,18 +19,7 @@ from derive.language.cures import cure_of_call
 from derive.language.data import DataAt, Unusable
 from derive.language.expressions import declared, operand, refuse_the_rest, word
 from derive.language.symbols import Clock, Parameter, Sector, _Named, exact, other_symbols
-from derive.language.vectors import (
-    Apply,
-    Each,
-    Mean,
-    Mix,
-    Project,
-    Total,
-    axes_of,
-    named_fields,
-    sector_of,
-    shown,
-)
+from derive.language.vectors import Apply, Each, Mean, Mix, Project, Total, axes_of, named_fields, sector_of, shown
 from derive.support.display import DisplayedFormula, DisplayedNode
 
 

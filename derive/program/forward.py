@@ -46,14 +46,7 @@ from derive.program.recurrences import Coefficients
 from derive.records.method import ClosureKind, LabelSymmetry
 from derive.records.probe import SampledSiteValues
 from derive.records.saddle import NoiseKernel
-from derive.records.system import (
-    Rule,
-    SystemField,
-    Term,
-    is_moment,
-    quadratic_pairs,
-    weighing,
-)
+from derive.records.system import Rule, SystemField, Term, is_moment, quadratic_pairs, weighing
 
 ONE = ir.Formula(sp.S.One)
 Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]

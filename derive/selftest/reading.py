@@ -28,19 +28,7 @@ from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Domain, Sector
 from derive.language.traits import VALUE, Trait
 from derive.language.traversal import ByKind
-from derive.language.vectors import (
-    PAST,
-    Apply,
-    Each,
-    Field,
-    FieldAt,
-    Mean,
-    Mix,
-    PastSum,
-    Project,
-    Softmax,
-    Total,
-)
+from derive.language.vectors import PAST, Apply, Each, Field, FieldAt, Mean, Mix, PastSum, Project, Softmax, Total
 from derive.selftest import drafts
 from derive.selftest.drafts import Draft, DraftEquation, Node, call, name, number, outer, power, pruned, root, turned
 from derive.words import LANGUAGE
