@@ -15,7 +15,7 @@ from typing import Any, Self
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named
+from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, other_symbols
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import FieldAt, Mean, shown
 
@@ -151,7 +151,7 @@ def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
         whole = without_averages(equation)
         if whole is None:
             return None
-        unknowns = [s for s in whole.free_symbols if not isinstance(s, Parameter)]
+        unknowns = other_symbols(whole, Parameter)
         if not equation.has(TraitAverage) and whole.is_polynomial(*unknowns):
             polynomials.append(equation)
             continue

@@ -160,7 +160,7 @@ class Drawn(Field):
     expectation = property(lambda self: self.law.mean)
     variance = property(lambda self: self.law.variance)
     ends = property(lambda self: self.law.ends)
-    is_drawn = True
+    is_drawn = has_law = True
     given_by = "drawn(...) vector: it has a law"
 
 

@@ -122,6 +122,7 @@ class MatrixExpression(DisplayedFormula, ABC):
     weights = property(lambda self: None, doc="The updated weights that it is at a time, or their transpose.")
     random = property(lambda self: None, doc="The random matrix that it is, or its transpose; not one drawn anew.")
     low_rank = property(lambda self: False, doc="Whether it is an outer product.")
+    is_diagonal = property(lambda self: False, doc="Whether it is a diagonal matrix.")
     time = property(lambda self: None, doc="The time that it is taken at, if it is one at a time.")
     transposed = property(lambda self: False)
 

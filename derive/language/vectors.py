@@ -74,6 +74,7 @@ class Field(Sited, _Named):
     labels = property(lambda self: labels_along(self.payload[5]))
     labelled = property(lambda self: bool(self.payload[5]))
     is_drawn = property(lambda self: self.role == "normal")
+    has_law = property(lambda self: False, doc="Whether it is drawn from a law of its own, `law`.")
     expectation = property(lambda self: sp.S.Zero)
     variance = property(lambda self: sp.sympify(self.scale) ** 2)
     ends = property(lambda self: (-sp.oo, sp.oo))

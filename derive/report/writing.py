@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from derive.language.model import Model
-from derive.pipeline import Derivation, DerivedProbe
+from derive.pipeline import Derivation
 from derive.printing.documents import (
     display,
     latex,
@@ -190,7 +190,7 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
         "The spectrum is a bulk and outliers: the map below sends each eigenvalue of a small matrix, made of "
         "correlations and responses of the training, to an outlier, and the curve gives the bulk. How each line "
         "follows is told in the chapters after this one."
-        if any(isinstance(level, DerivedProbe) and level.blocks.labels for level in probed.values())
+        if any(level.blocks.labels for level in probed.values())
         else "The spectrum is a bulk without outliers. The following chapters derive each line."
         if probed
         else "One site with noises and memory stands for all; the following chapters derive it."
@@ -386,7 +386,7 @@ def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
         return list(blocks_of_record(next(iter(levels.values())).record(stage)))
     layers: dict[tuple[Block, ...], list[str]] = {}
     for label, level in levels.items():
-        joined = level.saddle if stage == "probe" and isinstance(level, DerivedProbe) else None
+        joined = level.saddle if stage == "probe" and "probe" in level.stages else None
         before = () if joined is None else blocks_of_sections(joined, joined_sections(joined))
         layers.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
     return [
