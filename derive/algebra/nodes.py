@@ -7,7 +7,6 @@ from typing import Any, Self
 import sympy as sp
 
 from derive.language.symbols import Clock, EngineSymbol
-from derive.language.traversal import outermost as outermost
 from derive.language.vectors import Field, FieldAt
 from derive.support.display import DisplayedNode
 

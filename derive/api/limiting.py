@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from derive.api.solvers import DeclarationSource
 from derive.errors import DeriveError, NumericalError
 from derive.inputs.problems import Problem, array_names, grid_of
 from derive.results.limit import Limit, LimitDiagnostics, Limits
+from derive.support.progress import Progress
 from numerics.limit import stability
 from numerics.limit.stability import StableRate
 from numerics.limit.stationary import at_rest
@@ -20,9 +21,6 @@ from numerics.options import Options, StabilityOptions
 if TYPE_CHECKING:
     from derive.language.family import Family
     from derive.language.model import Model
-
-
-Progress = Callable[[float, str], None]
 
 
 def limit(source: DeclarationSource, problem: Problem, progress: Progress | None) -> Limit:
@@ -66,9 +64,7 @@ KERNEL = "ntk"
 """The default layer for the curvature, if the model has it."""
 
 
-def stable_rate(
-    solver: Solver, problem: Problem, options: StabilityOptions, progress: Callable[[float, str], None] | None
-) -> StableRate:
+def stable_rate(solver: Solver, problem: Problem, options: StabilityOptions, progress: Progress | None) -> StableRate:
     """Return the largest stable rate; see `Theory.stable_rate`."""
     curvature = options.curvature
     if curvature is None and KERNEL in (matrix.label for matrix in solver.matrices):

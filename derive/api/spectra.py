@@ -6,7 +6,7 @@ import difflib
 import fnmatch
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -20,6 +20,7 @@ from derive.inputs.checkpoints import Entry, flat, load, read_checkpoint, refuse
 from derive.results.spectra import Skipped, Spectra
 from derive.support.places import path_of
 from derive.support.plain_words import printable
+from derive.support.progress import Progress
 from derive.support.shapes import fits, texts
 from numerics.spectra.changes import Change, change_of
 from numerics.spectra.fitting import LAYOUTS, FittedSpectrum, NoSpectrum, analyse, layout_of
@@ -79,9 +80,6 @@ def _entry(name: str, leaf: Any) -> Entry:
         return np.asarray(leaf).astype(wide, copy=False)
 
     return Entry(name, tuple(leaf.shape), kind, read, unusable=None if real else f"type {kind} is not a weight type")
-
-
-Progress = Callable[[float, str], None]
 
 
 def spectra(

@@ -20,6 +20,7 @@ from derive.language.model import Model
 from derive.language.symbols import Parameter
 from derive.results import Check, Comparison, Limit, Limits, Simulation, Solution, Sweep
 from derive.support.places import path_of
+from derive.support.progress import Progress
 from numerics.modules import Solver
 from numerics.options import Options
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from numerics.devices.records import Compilation
     from numerics.limit.stability import StableRate
 
-Progress = Callable[[float, str], None]
 Values = Mapping[str, Any]
 
 

@@ -19,6 +19,7 @@ from derive.inputs.problems import problem_of
 from derive.language.model import Model
 from derive.pipeline import derive_model
 from derive.results import Solution
+from derive.support.progress import Progress
 from numerics.options import BARE
 from numerics.support.formatting import html_table
 
@@ -213,7 +214,7 @@ def check(
     model: Model | None = None,
     everything: Sequence[str] = (),
     own: bool = False,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Verdicts:
     """Return verdicts on all claims of some files, each against its named model, or against `model` if they are `own`.
 

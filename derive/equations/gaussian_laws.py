@@ -19,14 +19,13 @@ from sympy.core.relational import Relational
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean, BooleanFunction
 
-from derive.algebra.nodes import outermost
 from derive.algebra.words import Letter
 from derive.equations.layout import Layout, lag_of
 from derive.equations.moments import NUMBERS
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
 from derive.language.traits import is_trait, traits_in
-from derive.language.traversal import ByKind, changed
+from derive.language.traversal import ByKind, changed, outermost
 from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_of, shown, values
 from derive.records.system import LinearRule, Rule, SystemField, Term
 

@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import Noise, at, outermost, times_of
+from derive.algebra.nodes import Noise, at, times_of
 from derive.algebra.words import Letter
 from derive.equations.gaussian_laws import GaussianLaw, Laws
 from derive.equations.layout import Layout, lag_of, mean_key
@@ -22,7 +22,7 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import labels_along
 from derive.language.traits import split_traits, traits_in
-from derive.language.traversal import ByKind
+from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import (
     PAST,
     Each,

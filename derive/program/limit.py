@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import EngineSymbol, labels_along
 from derive.language.traits import Trait
-from derive.language.traversal import ByKind
+from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import Each, Field, LabelSelection, Mean, Mix, Softmax, Total, axes_of, shown
 from derive.program import nodes as ir
 from derive.program.labels import apart, selection

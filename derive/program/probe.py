@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import Z, index_size, outermost
+from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import SiteEntry, SiteNormal, TraitAverage
 from derive.algebra.words import Combination, DiagonalFactor, Letter, Weighed, Word
 from derive.equations.layout import Layout, mean_key, probe_tag
@@ -18,7 +18,7 @@ from derive.equations.wording import as_declared
 from derive.language.contents import atoms
 from derive.language.symbols import Clock, EngineSymbol, Parameter
 from derive.language.traits import Trait, traits_in
-from derive.language.traversal import ByKind
+from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import PAST, Field, Mean, Total, axes_of, shown
 from derive.printing import text
 from derive.printing.documents import comment

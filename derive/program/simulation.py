@@ -14,7 +14,6 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import atoms, expressions
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
@@ -28,7 +27,7 @@ from derive.language.matrices import (
     MatrixAtom,
     MatrixExpression,
     ProductOfMatrices,
-    SumOfMatrices as SumOfMatrices,
+    SumOfMatrices,
     Weights,
     WeightsAt,
 )
@@ -36,7 +35,7 @@ from derive.language.model import Model
 from derive.language.multiplied import half_product
 from derive.language.symbols import Axis, Clock, Sector, labels_along
 from derive.language.traits import Trait
-from derive.language.traversal import ByKind
+from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import (
     Apply,
     Each,
