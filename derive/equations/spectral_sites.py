@@ -10,10 +10,10 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.sites import TraitAverage, averaged, site_responses
-from derive.equations.diagonals import free_name, normal_diagonal, normal_forms, sampled_diagonal
+from derive.equations.diagonals import normal_diagonal, normal_forms, sampled_diagonal
 from derive.equations.spectral_equations import SpectralEquations
 from derive.language.contents import declared_names
-from derive.language.symbols import EngineSymbol, Sector
+from derive.language.symbols import EngineSymbol, Sector, free_name
 from derive.language.traits import traits_in
 from derive.language.vectors import Field
 from derive.records.probe import BulkResponse

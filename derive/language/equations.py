@@ -69,6 +69,11 @@ class Eq(DisplayedFormula):
         return self.target.time
 
     @property
+    def is_start(self) -> bool:
+        """Whether it gives a starting value."""
+        return self.time is not None and bool(self.time.is_Integer)
+
+    @property
     def clock(self) -> Clock | None:
         return self.defined.clock
 

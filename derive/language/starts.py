@@ -23,7 +23,7 @@ Starts = dict[sp.Basic, sp.Expr | MatrixExpression]
 def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
     """Return the rules with fields and weights at starting times replaced by their starting equations."""
     starts = _starting_values(equations)
-    return tuple(e if _starts(e) else _written_out(e, starts) for e in equations) if starts else tuple(equations)
+    return tuple(e if e.is_start else _written_out(e, starts) for e in equations) if starts else tuple(equations)
 
 
 def probe_written_out(probe: DeclaredSpectrum, equations: Sequence[Eq]) -> DeclaredSpectrum:
@@ -40,17 +40,13 @@ def probe_written_out(probe: DeclaredSpectrum, equations: Sequence[Eq]) -> Decla
 
 
 def _starting_values(equations: Sequence[Eq]) -> Starts:
-    return {e.target.symbol: e.value for e in equations if _starts(e)}
+    return {e.target.symbol: e.value for e in equations if e.is_start}
 
 
 def _settled(matrix: MatrixExpression, starts: Starts) -> MatrixExpression:
     for _ in range(len(starts)):  # a start may be said in terms of an earlier one
         matrix = _in_matrix(matrix, starts)
     return matrix
-
-
-def _starts(e: Eq) -> bool:
-    return e.time is not None and bool(e.time.is_Integer)
 
 
 def _written_out(e: Eq, starts: Starts) -> Eq:

@@ -326,6 +326,14 @@ class EngineSymbol(DisplayedNode, sp.Symbol):
         return sp.Symbol.class_key()
 
 
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not in `taken`, and add it there: the wished one plus underscores."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def other_symbols(expression: sp.Basic, *kinds: type) -> list[sp.Symbol]:
     """Return the symbols of an expression that belong to none of these classes, sorted by name."""
     return sorted((symbol for symbol in expression.free_symbols if not isinstance(symbol, kinds)), key=str)

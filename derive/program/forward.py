@@ -41,7 +41,7 @@ from derive.printing.documents import comment_of_equation
 from derive.printing.of_training import covariance_line
 from derive.printing.statements import remembered
 from derive.program import nodes as ir
-from derive.program.labels import selection
+from derive.program.labels import around_axis, selection
 from derive.program.recurrences import Coefficients
 from derive.records.method import ClosureKind, LabelSymmetry
 from derive.records.probe import SampledSiteValues
@@ -288,7 +288,7 @@ class Lowering:
 
     @_leaf.on(Softmax)
     def _softmax(self, node: Softmax) -> ir.Slot:
-        return ir.Slot(ir.Op("softmax", (self.number(node.expression), *_along(node))), shown(node))
+        return ir.Slot(ir.Op("softmax", (self.number(node.expression), *around_axis(node))), shown(node))
 
     @_leaf.on(Total)
     def _total(self, node: Total) -> ir.Slot:
@@ -579,12 +579,6 @@ class Lowering:
 def key_of(letter: Letter) -> Key:
     """Return the key of an order parameter."""
     return (letter.kind, *letter.shown)
-
-
-def _along(node: Softmax) -> tuple[sp.Expr, sp.Expr]:
-    """Return the number of labels on an axis, and the number of labels on the axes after it."""
-    axes = axes_of(node.expression)
-    return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])
 
 
 def equations_of(layout: Layout, f: SystemField) -> list[str]:

@@ -52,6 +52,7 @@ from derive.language.vectors import (
     shown,
 )
 from derive.program import nodes as ir
+from derive.program.labels import around_axis
 
 RNG, XP = ir.Symbol("rng"), ir.Symbol("xp")
 """The random generator and the array library."""
@@ -209,11 +210,11 @@ class _Build:
         self.symbols = {x: ir.Symbol(x.name, x.shape) for x in (*self.disorder, *self.weights)}
         self.symbols |= {f: ir.Symbol(f.name, None if f.timed else _field_shape(f)) for f in self.fields}
         self.before: dict[sp.Symbol, list[ir.Symbol]] = {}
-        self.rules = {e.defined: e for e in model.equations if not _is_start(e)}
+        self.rules = {e.defined: e for e in model.equations if not e.is_start}
         self.starts: dict[sp.Symbol, dict[int, Eq]] = {}
         for e in model.equations:
-            if _is_start(e):
-                self.starts.setdefault(e.defined, {})[int(_time(e))] = e
+            if e.is_start:
+                self.starts.setdefault(e.defined, {})[int(e.time)] = e
         self.order = self._scheduled({f: i for i, f in enumerate(order)})
 
     @property
@@ -308,7 +309,7 @@ class _Build:
         return symbols
 
     def _check_last(self, needed: sp.Symbol, e: Eq) -> None:
-        if not self.clock.endpoint and not _is_start(e):
+        if not self.clock.endpoint and not e.is_start:
             raise DeclarationError(
                 f"the update of {e.name} at {e.time} needs {needed} at the same time, but with endpoint=False "
                 f"fields, fresh matrices and data end before the last update; use {needed} one step earlier"
@@ -330,7 +331,7 @@ class _Build:
         if time is None:
             yield node.args[0], 0
             return
-        now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if _is_start(e) else {}
+        now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if e.is_start else {}
         ends = [time.xreplace(now)]
         if limits:
             index, low, high = (limit.xreplace(now) for limit in limits)
@@ -479,11 +480,11 @@ class _Build:
 
     @_leaf.on(Softmax)
     def _softmax(self, node: Softmax) -> ir.Value:
-        return ir.Call("softmax", (XP, self.vector(node.expression), *_places(node)), _shape(node))
+        return ir.Call("softmax", (XP, self.vector(node.expression), *around_axis(node)), _shape(node))
 
     @_leaf.on(Total)
     def _total(self, node: Total) -> ir.Value:
-        name, places = ("total_along", _places(node)) if axes_of(node) else ("total", ())
+        name, places = ("total_along", around_axis(node)) if axes_of(node) else ("total", ())
         return ir.Call(name, (self.vector(node.expression), *places), _shape(node))
 
     @_leaf.on(EntriesAt)
@@ -679,8 +680,8 @@ class _Build:
             return []
         dyads = []
         for e in (e for e in self.model.equations if e.defined == weights):
-            if _is_start(e):
-                dyads += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
+            if e.is_start:
+                dyads += self._dyads(self._at_start(e.value, int(e.time)), (*seen, weights))
             else:
                 shift = e.time - self.clock
                 starts = self.starts.get(weights, {})
@@ -706,12 +707,6 @@ def _shape(expression: sp.Basic) -> ir.Shape:
     return (sector_of(expression) or sp.S.One, labels_along(axes_of(expression)))
 
 
-def _places(node: Total) -> tuple[sp.Expr, sp.Expr]:
-    """Return the number of labels on the axis summed over, and the number of labels on the axes after it."""
-    axes = axes_of(node.expression)
-    return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])
-
-
 def _field_shape(field: Field) -> ir.Shape:
     return (field.sector, field.labels)
 
@@ -722,14 +717,6 @@ def _scaled(scale: sp.Expr, value: ir.Value) -> ir.Value:
 
 def _as_formula(value: ir.Value) -> ir.Formula:
     return value if isinstance(value, ir.Formula) else ir.Formula(ir.Slot(value))
-
-
-def _time(equation: Eq) -> sp.Expr:
-    return equation.time
-
-
-def _is_start(equation: Eq) -> bool:
-    return equation.time is not None and bool(equation.time.is_Integer)
 
 
 def _is_timed(expression: sp.Expr) -> bool:
