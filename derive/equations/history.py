@@ -84,8 +84,9 @@ class History:
 
 def write_out(model: Model) -> History:
     """Solve the linear recurrences of all weight matrices."""
-    starts = {e.target.symbol.weights: e for e in model.equations if e.target.weights is not None and e.is_start}
-    rules = {e.target.symbol.weights: e for e in model.equations if e.target.weights is not None and not e.is_start}
+    own = [e for e in model.equations if e.target.weights is not None]
+    starts = {e.target.symbol.weights: e for e in own if e.start is not None}
+    rules = {e.target.symbol.weights: e for e in own if e.start is None}
     order = tuple(rules)
     clocks = {w: w.clock for w in order}
     updates = {w: _update(rules[w], w) for w in order}
@@ -245,8 +246,9 @@ def _power_of(factor: sp.Expr, entry: sp.Expr) -> Coefficient:
 
 def check_sizes_of_updates(model: Model) -> None:
     """Raise SizeError for the first update whose outer products scale differently from the initial weights."""
-    starts = {e.target.symbol.weights: e for e in model.equations if e.target.weights is not None and e.is_start}
-    for equation in (e for e in model.equations if e.target.weights is not None and not e.is_start):
+    own = [e for e in model.equations if e.target.weights is not None]
+    starts = {e.target.symbol.weights: e for e in own if e.start is not None}
+    for equation in (e for e in own if e.start is None):
         weights = equation.target.symbol.weights
         where = f"the update of {weights}"
         begins = {

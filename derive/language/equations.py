@@ -69,9 +69,9 @@ class Eq(DisplayedFormula):
         return self.target.time
 
     @property
-    def is_start(self) -> bool:
-        """Whether it gives a starting value."""
-        return self.time is not None and bool(self.time.is_Integer)
+    def start(self) -> int | None:
+        """The time of the starting value that it gives; None if it is a rule."""
+        return int(self.time) if self.time is not None and self.time.is_Integer else None
 
     @property
     def clock(self) -> Clock | None:

@@ -23,7 +23,9 @@ Starts = dict[sp.Basic, sp.Expr | MatrixExpression]
 def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
     """Return the rules with fields and weights at starting times replaced by their starting equations."""
     starts = _starting_values(equations)
-    return tuple(e if e.is_start else _written_out(e, starts) for e in equations) if starts else tuple(equations)
+    return (
+        tuple(e if e.start is not None else _written_out(e, starts) for e in equations) if starts else tuple(equations)
+    )
 
 
 def probe_written_out(probe: DeclaredSpectrum, equations: Sequence[Eq]) -> DeclaredSpectrum:
@@ -40,7 +42,7 @@ def probe_written_out(probe: DeclaredSpectrum, equations: Sequence[Eq]) -> Decla
 
 
 def _starting_values(equations: Sequence[Eq]) -> Starts:
-    return {e.target.symbol: e.value for e in equations if e.is_start}
+    return {e.target.symbol: e.value for e in equations if e.start is not None}
 
 
 def _settled(matrix: MatrixExpression, starts: Starts) -> MatrixExpression:

@@ -210,11 +210,11 @@ class _Build:
         self.symbols = {x: ir.Symbol(x.name, x.shape) for x in (*self.disorder, *self.weights)}
         self.symbols |= {f: ir.Symbol(f.name, None if f.timed else _field_shape(f)) for f in self.fields}
         self.before: dict[sp.Symbol, list[ir.Symbol]] = {}
-        self.rules = {e.defined: e for e in model.equations if not e.is_start}
+        self.rules = {e.defined: e for e in model.equations if e.start is None}
         self.starts: dict[sp.Symbol, dict[int, Eq]] = {}
         for e in model.equations:
-            if e.is_start:
-                self.starts.setdefault(e.defined, {})[int(e.time)] = e
+            if e.start is not None:
+                self.starts.setdefault(e.defined, {})[e.start] = e
         self.order = self._scheduled({f: i for i, f in enumerate(order)})
 
     @property
@@ -309,7 +309,7 @@ class _Build:
         return symbols
 
     def _check_last(self, needed: sp.Symbol, e: Eq) -> None:
-        if not self.clock.endpoint and not e.is_start:
+        if not self.clock.endpoint and e.start is None:
             raise DeclarationError(
                 f"the update of {e.name} at {e.time} needs {needed} at the same time, but with endpoint=False "
                 f"fields, fresh matrices and data end before the last update; use {needed} one step earlier"
@@ -331,7 +331,7 @@ class _Build:
         if time is None:
             yield node.args[0], 0
             return
-        now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if e.is_start else {}
+        now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if e.start is not None else {}
         ends = [time.xreplace(now)]
         if limits:
             index, low, high = (limit.xreplace(now) for limit in limits)
@@ -680,8 +680,8 @@ class _Build:
             return []
         dyads = []
         for e in (e for e in self.model.equations if e.defined == weights):
-            if e.is_start:
-                dyads += self._dyads(self._at_start(e.value, int(e.time)), (*seen, weights))
+            if e.start is not None:
+                dyads += self._dyads(self._at_start(e.value, e.start), (*seen, weights))
             else:
                 shift = e.time - self.clock
                 starts = self.starts.get(weights, {})

@@ -172,11 +172,11 @@ def _add_equation(model: Model, made: FieldRules, equation: Eq, field: Field, ru
         return
     clock = field.clock
     assert equation.time is not None
-    if equation.is_start:
+    if equation.start is not None:
         return
     shift = int(equation.time - clock)
     own = [e for e in model.equations if e.defined == field]
-    fixed = [(int(e.time), e) for e in own if e.is_start]
+    fixed = [(e.start, e) for e in own if e.start is not None]
     starts = sorted(fixed, key=lambda pair: pair[0])
     if [first for first, _ in starts] != list(range(len(starts))):
         raise DeclarationError(f"{field}: starting values must be given at 0, 1, ... without gaps")
