@@ -159,8 +159,7 @@ class Derivation(Displayed):
 
     def record(self, stage: str) -> Record:
         """The record of a stage of the training level."""
-        record: Record = getattr(self, stage.replace("-", "_"))
-        return record
+        return getattr(self, stage.replace("-", "_"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,5 +240,4 @@ class DerivedProbe(Displayed):
             if stage == "saddle":
                 return saddle
             return find_conjugates(saddle) if stage == "conjugates" else SingleSite.of(saddle)
-        record: Record = getattr(whole, stage) if stage in ("order", "method") else getattr(self, stage)
-        return record
+        return getattr(whole, stage) if stage in ("order", "method") else getattr(self, stage)

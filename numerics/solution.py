@@ -98,8 +98,7 @@ def _plain(arrays: np.ndarray | Sequence[np.ndarray] | None) -> list[Any] | None
     """Return nested lists with None for NaN."""
     if arrays is None:
         return None
-    listed_arrays: list[Any] = with_none(arrays) if isinstance(arrays, np.ndarray) else list(map(with_none, arrays))
-    return listed_arrays
+    return with_none(arrays) if isinstance(arrays, np.ndarray) else list(map(with_none, arrays))
 
 
 def find_layer(layers: Sequence[L], label: int | str | None, setting: str) -> L:

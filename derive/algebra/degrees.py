@@ -138,8 +138,7 @@ class _System:
             products.convolve(order)
             products.put(order, np.zeros(self.size, dtype=np.int64))
             products.put(order, -(solve @ products.residual(order)) % PRIME)
-        series: np.ndarray = products.series[0]
-        return series
+        return products.series[0]
 
     def _at_infinity(self) -> list[int]:
         """Return the unknowns at t = 0, by Newton's method from zero."""

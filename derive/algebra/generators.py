@@ -95,7 +95,7 @@ class Generators:
 
 def decode(expression: sp.Expr) -> sp.Expr:
     """Return the expression with every indeterminate replaced by its meaning."""
-    return expression.xreplace({g: g.meaning for g in expression.free_symbols if isinstance(g, Generator)})
+    return expression.xreplace({g: g.meaning for g in expression.atoms(Generator)})
 
 
 def hide_functions(expression: sp.Expr) -> sp.Expr:

@@ -7,7 +7,6 @@ from typing import Any, Self
 import sympy as sp
 
 from derive.language.symbols import Clock, EngineSymbol
-from derive.language.traversal import outermost as outermost
 from derive.language.vectors import Field, FieldAt
 from derive.support.display import DisplayedNode
 
@@ -24,8 +23,7 @@ class _Node(DisplayedNode, sp.Expr):
     is_commutative = True
 
     def __new__(cls, *args: Any) -> Self:
-        node: Self = sp.Expr.__new__(cls, *map(sp.sympify, args))
-        return node
+        return sp.Expr.__new__(cls, *map(sp.sympify, args))
 
 
 class Hat(_Node):

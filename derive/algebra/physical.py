@@ -283,7 +283,7 @@ class PhysicalPoint:
         """Return an expression at the parameters of this point."""
         expression = decode(expression.xreplace({g: v for g, v in self.point.items() if isinstance(g, Generator)}))
         encoded = self.generators.encode(expression)
-        others = {g: generic_value(g) for g in encoded.free_symbols if isinstance(g, Generator) and g not in self.point}
+        others = {g: generic_value(g) for g in encoded.atoms(Generator) if g not in self.point}
         return encoded.subs({**self.point, **others})
 
     def joined_by(self, symbol: sp.Symbol, expression: sp.Expr) -> PhysicalPoint:

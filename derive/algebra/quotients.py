@@ -40,8 +40,7 @@ class RationalFunctions:
 
     def convert(self, expression: sp.Expr) -> Quotient:
         top, bottom = sp.fraction(sp.together(sp.sympify(expression)))
-        quotient: Quotient = self.polynomial(top) / self.polynomial(bottom)
-        return quotient
+        return self.polynomial(top) / self.polynomial(bottom)
 
     def decode(self, quotient: Quotient) -> sp.Expr:
         def plain(p: Any) -> Any:

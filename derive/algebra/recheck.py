@@ -133,8 +133,7 @@ def _number(expression: sp.Expr, point: Point) -> sp.Expr:
 
 def _at_ratios(node: sp.Basic) -> sp.Basic:
     """Return a canonical form of a mean, or of another opaque node: expanded, with sizes at their ratios."""
-    expanded: sp.Basic = sp.expand(node.xreplace({size: BASE * size.ratio for size in node.atoms(Sector)}))
-    return expanded
+    return sp.expand(node.xreplace({size: BASE * size.ratio for size in node.atoms(Sector)}))
 
 
 def _is_defined(function: sp.Function) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named
+from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, other_symbols
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import FieldAt, Mean, shown
 
@@ -45,8 +45,7 @@ class SiteValue(Trait):
         field = value.field
         payload = (field.sector, None, "trait", sp.S.One, False, None, _NORMAL, value)
         name = field.name if value.time is None else "".join(c if c.isalnum() else "_" for c in shown(value)).strip("_")
-        node: Self = _Named.__new__(cls, name, payload, field.tex, real=True)
-        return node
+        return _Named.__new__(cls, name, payload, field.tex, real=True)
 
     value = property(lambda self: self.payload[7])
 
@@ -63,8 +62,7 @@ class SiteEntry(Trait):
 
     def __new__(cls, name: str, sector: Sector, function: sp.Expr) -> Self:
         payload = (sector, None, "trait", sp.S.One, False, None, _NORMAL, function)
-        node: Self = _Named.__new__(cls, name, payload, "", real=True)
-        return node
+        return _Named.__new__(cls, name, payload, "", real=True)
 
     function = property(lambda self: self.payload[7])
 
@@ -153,7 +151,7 @@ def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
         whole = without_averages(equation)
         if whole is None:
             return None
-        unknowns = [s for s in whole.free_symbols if not isinstance(s, Parameter)]
+        unknowns = other_symbols(whole, Parameter)
         if not equation.has(TraitAverage) and whole.is_polynomial(*unknowns):
             polynomials.append(equation)
             continue

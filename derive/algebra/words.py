@@ -105,8 +105,7 @@ class DiagonalWeight(sp.MatrixExpr):
     """The diagonal matrix with entries weight(s)."""
 
     def __new__(cls, weight: sp.Expr, size: sp.Expr) -> Self:
-        node: Self = sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
-        return node
+        return sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
 
     weight = property(lambda self: self.args[0])
     shape = property(lambda self: (self.args[1], self.args[1]))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from derive.api.solvers import DeclarationSource
 from derive.inputs.problems import Problem
 from derive.results.check import Check, LawTried
+from derive.support.progress import Progress
 from numerics.options import Options
-
-Progress = Callable[[float, str], None]
 
 
 def check(

@@ -14,6 +14,7 @@ from derive.api.functions import SPECTRAL, function
 from derive.errors import DeriveError
 from derive.inputs.problems import Problem
 from derive.support.extras import check_installed
+from derive.support.progress import Progress
 from numerics.devices.compiling import PLUGIN, absent_devices, compile_for, compiler_versions
 from numerics.devices.device import devices
 from numerics.devices.functions import DeviceFunction, HostPart, generated_functions, host_parts
@@ -22,8 +23,6 @@ from numerics.functions import needs_training
 from numerics.modules import Solver
 from numerics.options import CompileOptions, Options
 from numerics.support.precision import in_float64
-
-Progress = Callable[[float, str], None]
 
 
 @in_float64

@@ -12,7 +12,6 @@ import sympy as sp
 from derive.errors import ParameterError
 from derive.inputs.problems import Problem, number_of
 from derive.language.contents import expressions
-from derive.language.laws import Drawn
 from derive.language.model import Model
 from derive.language.symbols import Domain, Parameter
 from derive.language.traits import Trait
@@ -155,7 +154,7 @@ def _is_discrete(vector: Any) -> bool:
     """Return whether a vector is drawn from a law with point masses."""
     if isinstance(vector, Trait):
         return bool(vector.discrete)
-    return isinstance(vector, Drawn) and vector.law.kind in ("discrete", "mixture")
+    return vector.has_law and vector.law.kind in ("discrete", "mixture")
 
 
 def _switches(node: sp.Basic, moved: Sequence[Parameter]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -14,6 +14,7 @@ from derive.api.solvers import DeclarationSource
 from derive.errors import NumericalError
 from derive.inputs.problems import Problem
 from derive.results import Comparison, Simulation, Solution, compare
+from derive.support.progress import Progress
 from numerics.modules import Solver
 from numerics.options import Options
 from numerics.simulation import samples as finite_size
@@ -21,8 +22,6 @@ from numerics.simulation.wanted import ends_of_all, ends_to_compare
 from numerics.solution import Layer
 from numerics.solver import solve
 from numerics.support.progress import part
-
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, eq=False)

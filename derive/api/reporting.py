@@ -26,12 +26,12 @@ from derive.report import (
 )
 from derive.report.document import DisplayedEquation
 from derive.results import Comparison
+from derive.support.progress import Progress
 from numerics.plots.report import draw_observables, draw_spectrum, narrowed, picture
 from numerics.simulation.compare import expected_by_chance
 from numerics.support.progress import part
 
 SUFFIXES = {"html": (".html", ".htm"), "latex": (".tex",)}
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)

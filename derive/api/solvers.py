@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,11 +13,9 @@ from derive.inputs.problems import Problem
 from derive.language.model import Model
 from derive.printing.documents import latex_of_spectrum
 from derive.results.made import Provenance, fingerprints, versions
-from derive.support.progress import reporting
+from derive.support.progress import Progress, reporting
 from numerics.modules import Solver, load_built, load_solver
 from numerics.options import Options
-
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,11 @@
-"""Sweeps: plan, execution of missing units, and results."""
+"""Sweeps: workers, plan, execution of missing units, and results."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +14,6 @@ from derive.api.cutting import Cut, names_of
 from derive.api.gathering import Gathered, solutions
 from derive.api.options import several, wanted_kernels
 from derive.api.solvers import DeclarationSource
-from derive.api.workers import Workers
 from derive.errors import ParameterError
 from derive.inputs.problems import aligned, array_names, grid_of
 from derive.language.family import Family
@@ -22,9 +23,49 @@ from derive.support.interrupts import check, saying
 from derive.sweeps.journal import Journal, opened
 from derive.sweeps.units import Unit, written
 from derive.sweeps.watching import Progress, Watch
-from derive.sweeps.workers import Here, run
+from derive.sweeps.workers import Crew, GivenExecutor, Here, Processes, cluster, run
 from numerics.options import CORES, Options, SweepOptions
 from numerics.simulation import samples as finite_size
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers that the options of a sweep request: this process by default.
+
+    most: number of processes that memory allows, if one per core was requested.
+    """
+
+    options: SweepOptions
+    most: int | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of units computed concurrently, as far as known."""
+        jobs = self.options.jobs
+        if jobs == CORES:
+            return min(cores(), self.most or cores())
+        return 1 if jobs is None else int(jobs)
+
+    @contextmanager
+    def crew(self, tell: Progress | None) -> Iterator[Crew]:
+        """Start the workers and yield them."""
+        options = self.options
+        if options.on is not None:
+            with cluster(options.on) as far:
+                yield far
+        elif options.executor is not None:
+            yield GivenExecutor(options.executor)
+        else:
+            yield Here(tell) if options.jobs is None else Processes(self.number)
+
+
+def cores() -> int:
+    """Return the number of available cores."""
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:
+        return os.cpu_count() or 1
+
 
 PATIENCE = 10.0
 """Seconds that this process computes alone before it starts workers, each of which takes a few to start."""

@@ -20,6 +20,7 @@ from derive.language.model import Model
 from derive.language.symbols import Parameter
 from derive.results import Check, Comparison, Limit, Limits, Simulation, Solution, Sweep
 from derive.support.places import path_of
+from derive.support.progress import Progress
 from numerics.modules import Solver
 from numerics.options import Options
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from numerics.devices.records import Compilation
     from numerics.limit.stability import StableRate
 
-Progress = Callable[[float, str], None]
 Values = Mapping[str, Any]
 
 
@@ -44,7 +44,6 @@ class Theory:
     A parameter with the name of an option is passed in a dictionary: `m.solve({"seed": 2.0}, seed=1)`.
 
     >>> import derive
-
     >>> from derive.api.example import SPIKE
     >>> m = derive.load(SPIKE)
     >>> [p.name for p in m.parameters]
@@ -130,7 +129,6 @@ class Theory:
         gives the reason.
 
         >>> import derive
-
         >>> from derive.api.example import SPIKE
         >>> derive.load(SPIKE).solve(strength=2).outliers
         array([2.5])
@@ -156,7 +154,6 @@ class Theory:
         merge` joins them).
 
         >>> import derive
-
         >>> from derive.api.example import SPIKE
         >>> m = derive.load(SPIKE)
         >>> m.sweep(strength=[2, 4]).to_xarray()["outliers"].values[:, 0]
@@ -200,7 +197,6 @@ class Theory:
         without the others.
 
         >>> import derive
-
         >>> from derive.api.example import SPIKE
         >>> derive.load(SPIKE).simulate(strength=2, size=100, seeds=3).eigenvalues.shape
         (3, 100)
@@ -218,7 +214,6 @@ class Theory:
         unless a layer needs all. No histogram is available then.
 
         >>> import derive
-
         >>> from derive.api.example import SPIKE
         >>> derive.load(SPIKE).compare(strength=2, size=200, seeds=4).agrees
         True
@@ -286,7 +281,7 @@ class Theory:
     ) -> StableRate:
         """Return the largest rate with a bounded loss, and the smallest at which a direction of the curvature
         overshoots."""
-        from derive.api.stability import stable_rate
+        from derive.api.limiting import stable_rate
 
         _, own, inputs = self._asked("stable_rate", values, arguments, progress)
         problem = self._problem(inputs)
@@ -313,7 +308,6 @@ class Theory:
             layer: the probed matrix.
 
         >>> import derive
-
         >>> from derive.api.example import SPIKE
         >>> derive.load(SPIKE).expand("outlier").series
         '((strength**2 + 1)/strength)'
@@ -327,7 +321,6 @@ class Theory:
         for the setting.
 
         >>> import derive
-
         >>> from derive.api.example import SPIKE
         >>> import pathlib, tempfile
         >>> claims = pathlib.Path(tempfile.mkdtemp()) / "paper.toml"
@@ -353,7 +346,6 @@ class Theory:
         value and derivatives with their standard errors. Models with jumps are refused; the error names the jump.
 
         >>> import derive, jax
-
         >>> from derive.api.example import SPIKE
         >>> outlier = derive.load(SPIKE).function("outlier", of="strength")
         >>> float(jax.grad(outlier)(2.0))

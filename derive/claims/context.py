@@ -183,8 +183,7 @@ class ClaimContext:
             raise ClaimError(
                 f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems, there is no number {wanted}"
             )
-        cycle: BlockCycle = cycles[wanted - 1]
-        return cycle
+        return cycles[wanted - 1]
 
     def moments(self, order: int) -> list[sp.Expr]:
         """Return the moments of the bulk up to an order."""

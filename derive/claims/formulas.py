@@ -166,8 +166,7 @@ class Reader:
             if value == 0:
                 return WordSum({})
             raise self.error(text, "is a scalar where a matrix is needed; multiply it by I, the identity")
-        words: WordSum = value
-        return words
+        return value
 
     def error(self, text: str, what: str) -> ClaimError:
         """Return the error for a formula."""

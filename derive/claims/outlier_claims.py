@@ -20,9 +20,7 @@ from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
 from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
-from derive.expansions.eigenproblems import Eigenproblem
-from derive.expansions.outliers import Outliers, map_changes
-from derive.expansions.spikes import CaseSpikes, Thresholds
+from derive.expansions.spikes import CaseSpikes, Eigenproblem, Outliers, Thresholds, map_changes
 from derive.language.symbols import Parameter, parameter_values
 from derive.records.probe import MAP
 

@@ -14,13 +14,13 @@ from derive.cli.expand import expand
 from derive.cli.explore import explore
 from derive.cli.group import CONTEXT, DeriveGroup
 from derive.cli.limit import limit
-from derive.cli.merge import merge
 from derive.cli.report import report
 from derive.cli.selftest import selftest
 from derive.cli.simulate import simulate
 from derive.cli.solve import solve
 from derive.cli.spectrum import spectrum
 from derive.cli.stability import stability
+from derive.cli.sweeping import merge
 from derive.cli.verify import verify
 
 

@@ -45,7 +45,7 @@ def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int,
       derive explore my_model.py eta=0.5 --port 8000 --no-browser
     """
     check_installed("bokeh")
-    from derive.explore.server import free_port, serve
+    from derive.explore.page import free_port, serve
 
     place = free_port(port)
     from derive.cli.problem import loaded

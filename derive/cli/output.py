@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import singledispatch
 from typing import Any
@@ -16,8 +16,7 @@ import click
 from derive.cli.terminal import raw_stream
 from derive.errors import NumericalError
 from derive.support.plain_words import printable, shown_value
-
-Progress = Callable[[float, str], None]
+from derive.support.progress import Progress
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 

@@ -90,8 +90,8 @@ def stability(
     points: list[dict[str, Any]] = []
     setting = sweep.problems[0].model.setting
     with progress_bar(f"stability of {setting}", as_json) as progress:
+        from derive.api.limiting import stable_rate
         from derive.api.loading import load
-        from derive.api.stability import stable_rate
 
         theory = load(target)
         for k, problem in enumerate(sweep.problems):

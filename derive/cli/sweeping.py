@@ -1,4 +1,4 @@
-"""Common parts of `solve`, `simulate` and `compare` on a grid: workers, files and display."""
+"""Common parts of `solve`, `simulate` and `compare` on a grid: workers, files and display; `merge` joins journals."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from derive.cli import completion
 from derive.cli.options import takes
 from derive.cli.output import columns, json_option, plain, print_json, print_table, progress_bar
 from derive.cli.problem import (
@@ -31,6 +32,7 @@ from numerics.options import SweepOptions, fields_of
 if TYPE_CHECKING:
     from derive.api import Theory
     from derive.results import Sweep
+
 
 KINDS = (".jsonl", ".csv", ".nc", ".zarr")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -222,7 +224,7 @@ def _refuse_nothing(result: Any) -> None:
 
 
 def _print_plan(theory: Theory, inputs: dict[str, Any], work: dict[str, Any], flags: Flags) -> None:
-    from derive.api.workers import cores
+    from derive.api.sweeping import cores
     from derive.sweeps.watching import shown_time
 
     with progress_bar(f"measuring {theory.declared.name}", flags.as_json):
@@ -265,3 +267,26 @@ def print_grid(sweep: Sweep, written: bool) -> None:
         click.echo(f"omitted to fit the terminal: {', '.join(heads[room:])} (use --out FILE.csv)")
     for reason in sweep.trouble:
         click.echo(reason)
+
+
+@click.command(short_help="Join the journals of the shards of a sweep.")
+@click.argument("out", metavar="OUT", shell_complete=completion.files(".journal"))
+@click.argument("journals", metavar="JOURNAL...", nargs=-1, required=True, shell_complete=completion.files(".journal"))
+def merge(out: str, journals: tuple[str, ...]) -> None:
+    """Join journals of one sweep into OUT, in the order of its parts.
+
+    Journals of another declaration, other parameters, options or versions are refused, and so are two that disagree
+    on a number. Then run the command of the sweep with --journal OUT and without --shard: it computes what is still
+    missing and writes the table.
+
+    \b
+    Examples:
+      derive solve my_model.py eta=0.1:0.5:20 --shard 1/2 --journal part1.journal
+      derive merge all.journal part1.journal part2.journal
+      derive solve my_model.py eta=0.1:0.5:20 --journal all.journal --out sweep.csv
+    """
+    from derive.sweeps.journal import merged, write_merged
+
+    about, units = merged([Path(name) for name in journals])
+    write_merged(Path(out), about, units)
+    click.echo(f"wrote {out}: {len(units)} parts of {len(journals)} journals")

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from derive.errors import DeriveError
 from derive.language.model import Model
 from derive.support.places import checkout
+from derive.support.progress import Progress
 
-Progress = Callable[[float, str], None]
 Generate = Callable[[Model], Mapping[str, str]]
 
 ROOT_FILE = "__init__.py"

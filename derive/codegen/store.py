@@ -34,8 +34,7 @@ def stored_files(model: Model, derivation: Derivation | None = None) -> dict[str
     question = f"{model.name} {declaration_digest(model)} {_engine()}"
     cached = place.read(KIND, question)
     if cached is not None:
-        files: dict[str, str] = json.loads(cached)
-        return files
+        return json.loads(cached)
     files = solver_files(model, derivation)
     place.write(KIND, question, json.dumps(files).encode())
     return files

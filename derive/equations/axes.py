@@ -83,8 +83,7 @@ class _Spreading:
 
     def number(self, value: sp.Expr) -> sp.Expr:
         """Broadcast an observable, or the coefficient of a matrix."""
-        broadcast: sp.Expr = changed(value, (Each, *LEAVES), self._inside)
-        return broadcast
+        return changed(value, (Each, *LEAVES), self._inside)
 
     def matrix(self, matrix: MatrixExpression) -> MatrixExpression:
         if matrix.low_rank:
@@ -102,8 +101,7 @@ class _Spreading:
             inner, own = self._inside(node), axes_of(node)
             return spread(inner, axes, own) if own else inner
 
-        broadcast: sp.Expr = changed(expression, LEAVES, leaf)
-        return broadcast
+        return changed(expression, LEAVES, leaf)
 
     @ByKind
     def _inside(self, node: sp.Expr) -> sp.Expr:

@@ -18,7 +18,7 @@ from derive.algebra.sites import SiteEntry, SiteNormal, SiteValue, site_values
 from derive.algebra.words import Letter
 from derive.equations.dependence import of_normals
 from derive.errors import DeclarationError
-from derive.language.symbols import Parameter, Sector
+from derive.language.symbols import Parameter, Sector, free_name
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import Field, FieldAt, shown
 from derive.records.probe import DiagonalSpread, SampledSiteValues
@@ -29,14 +29,6 @@ Along = tuple[list[tuple[sp.Expr, Letter]], ...]
 """For each normal of a site, a covariance or a derivative as a sum of letters."""
 MOST_ENTRIES = 2
 """Largest number of distinct sampled diagonal entries of a sector: their joint law is tabulated."""
-
-
-def free_name(name: str, taken: set[str]) -> str:
-    """Return a name that is not in `taken`, and add it there."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def field_values(expressions: Iterable[sp.Expr]) -> list[SiteValue]:
@@ -195,8 +187,7 @@ def sampled_diagonal(
 
 def _of_site(coefficient: sp.Expr) -> sp.Expr:
     """Return the factor of a coefficient that varies from site to site."""
-    factor: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
-    return factor
+    return coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
 
 
 def _power(function: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

@@ -19,14 +19,13 @@ from sympy.core.relational import Relational
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean, BooleanFunction
 
-from derive.algebra.nodes import outermost
 from derive.algebra.words import Letter
 from derive.equations.layout import Layout, lag_of
 from derive.equations.moments import NUMBERS
 from derive.errors import DeclarationError
-from derive.language.symbols import Sector
+from derive.language.symbols import Sector, free_name
 from derive.language.traits import is_trait, traits_in
-from derive.language.traversal import ByKind, changed
+from derive.language.traversal import ByKind, changed, outermost
 from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_of, shown, values
 from derive.records.system import LinearRule, Rule, SystemField, Term
 
@@ -149,13 +148,7 @@ class Laws:
 
     def _one(self, sector: Sector) -> Field:
         constants = [s for s in self.layout.system.sources if s.role == "constant" and s.sector == sector]
-        return constants[0] if constants else Field(self._name(f"one_{sector}"), sector, role="constant")
-
-    def _name(self, hint: str) -> str:
-        while hint in self.taken:
-            hint += "_"
-        self.taken.add(hint)
-        return hint
+        return constants[0] if constants else Field(free_name(f"one_{sector}", self.taken), sector, role="constant")
 
     # -- Gaussian fields
 
@@ -275,7 +268,7 @@ class Laws:
             slopes = None if plain.has(*JUMPS) else tuple(plain.diff(u) for u in us)
             if slopes is not None and any(s.has(sp.DiracDelta, sp.Derivative, sp.Subs) for s in slopes):
                 raise NotGaussian(f"{where}: {shown(core)} has no derivative that can be written down")
-            own = Field(self._name(f"{like}_own"), like.sector, like.clock, timed=like.timed, axes=like.axes)
+            own = Field(free_name(f"{like}_own", self.taken), like.sector, like.clock, timed=like.timed, axes=like.axes)
             used = sorted((n for n in back if plain.has(n)), key=lambda n: is_trait(back[n]))
             numbers = tuple(back[n] for n in used if not is_trait(back[n]))
             traits = tuple(back[n] for n in used if is_trait(back[n]))
@@ -307,7 +300,9 @@ class Laws:
         for field, other in self.arguments.items():
             if other == rule and (field.timed, field.axes, field.sector) == (like.timed, like.axes, like.sector):
                 return field
-        argument = Field(self._name(f"{like}_argument"), like.sector, like.clock, timed=like.timed, axes=like.axes)
+        argument = Field(
+            free_name(f"{like}_argument", self.taken), like.sector, like.clock, timed=like.timed, axes=like.axes
+        )
         self.arguments[argument] = rule
         return argument
 
@@ -501,8 +496,7 @@ def _decompose(
 
 
 def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> sp.Expr:
-    replaced: sp.Expr = changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
-    return replaced
+    return changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
 
 
 def _coefficients(rule: Rule) -> list[sp.Expr]:

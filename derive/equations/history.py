@@ -15,7 +15,7 @@ from derive.language.contents import declared_names
 from derive.language.equations import Eq
 from derive.language.matrices import Disorder, MatrixAtom, SumOfMatrices, Weights
 from derive.language.model import Model
-from derive.language.symbols import Clock, Sector
+from derive.language.symbols import Clock, Sector, free_name
 from derive.language.vectors import PAST, Apply, Mean, PastSum, Project, shown
 from derive.records.system import Recurrence
 
@@ -84,8 +84,9 @@ class History:
 
 def write_out(model: Model) -> History:
     """Solve the linear recurrences of all weight matrices."""
-    starts = {e.target.symbol.weights: e for e in model.equations if _is_start(e)}
-    rules = {e.target.symbol.weights: e for e in model.equations if _is_rule(e)}
+    own = [e for e in model.equations if e.target.weights is not None]
+    starts = {e.target.symbol.weights: e for e in own if e.start is not None}
+    rules = {e.target.symbol.weights: e for e in own if e.start is None}
     order = tuple(rules)
     clocks = {w: w.clock for w in order}
     updates = {w: _update(rules[w], w) for w in order}
@@ -196,15 +197,9 @@ class _Coefficients:
             if (r.matrix, r.entry, r.forcing, r.initial) == (matrix, entry, forcing, is_initial):
                 return r.names
         self.asked[name] = count = self.asked.get(name, 0) + 1
-        names = tuple(self._new_name(f"{name}{count if count > 1 else ''}_{w}") for w in self.order)
+        names = tuple(free_name(f"{name}{count if count > 1 else ''}_{w}", self.taken) for w in self.order)
         self.recurrences.append(Recurrence(tuple(map(str, self.order)), names, matrix, entry, forcing, is_initial))
         return names
-
-    def _new_name(self, hint: str) -> str:
-        while hint in self.taken:
-            hint += "_"
-        self.taken.add(hint)
-        return hint
 
 
 def _scaled(power: sp.Expr | None, function: sp.Function) -> Coefficient:
@@ -249,20 +244,11 @@ def _power_of(factor: sp.Expr, entry: sp.Expr) -> Coefficient:
     return lambda steps: entry if factor == 1 else entry * factor**steps
 
 
-def _is_start(equation: Eq) -> bool:
-    time = equation.time
-    return equation.target.weights is not None and time is not None and bool(time.is_Integer)
-
-
-def _is_rule(equation: Eq) -> bool:
-    time = equation.time
-    return equation.target.weights is not None and time is not None and not time.is_Integer
-
-
 def check_sizes_of_updates(model: Model) -> None:
     """Raise SizeError for the first update whose outer products scale differently from the initial weights."""
-    starts = {e.target.symbol.weights: e for e in model.equations if _is_start(e)}
-    for equation in filter(_is_rule, model.equations):
+    own = [e for e in model.equations if e.target.weights is not None]
+    starts = {e.target.symbol.weights: e for e in own if e.start is not None}
+    for equation in (e for e in own if e.start is None):
         weights = equation.target.symbol.weights
         where = f"the update of {weights}"
         begins = {
@@ -287,20 +273,16 @@ def check_sizes_of_updates(model: Model) -> None:
 
 def _initial(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Expr]:
     with blaming(equation):
-        return _parts_at_start(equation, weights)
-
-
-def _parts_at_start(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Expr]:
-    parts: dict[InitialMatrix, sp.Expr] = {}
-    for scale, part in equation.value.as_sum:
-        if part.random is None:
-            raise DeclarationError(
-                f"{weights}(0) must be a random matrix, a sum of them, or 0, not {part}; "
-                "put products into the probed matrix or into equations of fields"
-            )
-        start = InitialMatrix(part.random, part.transposed)
-        parts[start] = parts.get(start, sp.S.Zero) + scale
-    return parts
+        parts: dict[InitialMatrix, sp.Expr] = {}
+        for scale, part in equation.value.as_sum:
+            if part.random is None:
+                raise DeclarationError(
+                    f"{weights}(0) must be a random matrix, a sum of them, or 0, not {part}; "
+                    "put products into the probed matrix or into equations of fields"
+                )
+            start = InitialMatrix(part.random, part.transposed)
+            parts[start] = parts.get(start, sp.S.Zero) + scale
+        return parts
 
 
 def _update(equation: Eq, weights: Weights) -> Update:

@@ -17,23 +17,14 @@ from derive.equations.stopping import stopped, without_later
 from derive.errors import DeclarationError, SizeError
 from derive.language.contents import expressions
 from derive.language.diagonals import DiagonalMatrix
-from derive.language.laws import Drawn
-from derive.language.matrices import (
-    MatrixAtom,
-    MatrixExpression,
-    SumOfMatrices,
-)
+from derive.language.matrices import MatrixAtom, MatrixExpression, SumOfMatrices
 from derive.language.model import Model
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, trait, traits_in
 from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, PastSum, Total, shown, values
-from derive.records.system import (
-    ProbeTimes,
-    SpectralFields,
-    SystemField,
-)
+from derive.records.system import ProbeTimes, SpectralFields, SystemField
 
 # The numerical search for poles of diagonal entries: a finer grid finds closer pairs of poles, and costs time.
 WIDEST = 8
@@ -51,7 +42,7 @@ def with_diagonal_traits(model: Model) -> Model:
     with jumps would need many quadrature nodes.
     """
     leaves = [leaf for _, probe in model.probes for matrix in probe.matrices for leaf in matrix.leaves]
-    elsewhere = [e for leaf in leaves if not isinstance(leaf, DiagonalMatrix) for e in expressions(leaf)]
+    elsewhere = [e for leaf in leaves if not leaf.is_diagonal for e in expressions(leaf)]
     elsewhere += [e for equation in model.equations for e in expressions(equation.value)]
     elsewhere += [e for _, e in (*model.observe, *model.alignments)]
     used = {value for e in elsewhere for value in e.atoms(FieldAt)}
@@ -59,7 +50,7 @@ def with_diagonal_traits(model: Model) -> Model:
     traits = {
         value: sp.sympify(trait(value.field.name, value.field.sector, law=value.field.law, latex=value.field.tex)())
         for value in dict.fromkeys(value for e in entries for value in values(e))
-        if isinstance(value.field, Drawn) and value.time is None and value not in used and value.field.law.is_spread
+        if value.field.has_law and value.time is None and value not in used and value.field.law.is_spread
     }
     if not traits:
         return model
@@ -76,7 +67,7 @@ def with_diagonal_traits(model: Model) -> Model:
 
 def with_entries(matrix: MatrixExpression, change: Callable[[sp.Expr], sp.Expr]) -> MatrixExpression:
     """Return a matrix with a function applied to the entries of its diagonal factors."""
-    if isinstance(matrix, DiagonalMatrix):
+    if matrix.is_diagonal:
         return matrix.mapped(change)
     return matrix.rebuilt(lambda factor: with_entries(factor, change))
 
@@ -188,8 +179,7 @@ def _law(value: FieldAt) -> sp.Tuple:
     """Return the law of a trait: its density and the ends of its support, or its values. For other fields, only the
     ends."""
     if is_trait(value):
-        law: sp.Tuple = value.field.law
-        return law
+        return value.field.law
     return sp.Tuple(sp.S.One, *value.field.ends)
 
 

@@ -10,10 +10,10 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.sites import TraitAverage, averaged, site_responses
-from derive.equations.diagonals import free_name, normal_diagonal, normal_forms, sampled_diagonal
+from derive.equations.diagonals import normal_diagonal, normal_forms, sampled_diagonal
 from derive.equations.spectral_equations import SpectralEquations
 from derive.language.contents import declared_names
-from derive.language.symbols import EngineSymbol, Sector
+from derive.language.symbols import EngineSymbol, Sector, free_name
 from derive.language.traits import traits_in
 from derive.language.vectors import Field
 from derive.records.probe import BulkResponse
@@ -157,5 +157,4 @@ class SpectralSites:
             # underscores keep its printed name distinct
             symbol = EngineSymbol(free_name(f"R_{probe}_{column}", self._taken), probe, column)
             self.responses[probe, column] = BulkResponse(symbol, probe, column)
-        response: EngineSymbol = self.responses[probe, column].symbol
-        return response
+        return self.responses[probe, column].symbol

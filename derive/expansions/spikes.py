@@ -7,28 +7,103 @@ outlier. Its resultant with the polynomial of the map's critical values is that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import flint
 import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.algebra.sites import without_averages
-from derive.cells.balls import above, below
+from derive.cells.balls import above, below, decided, enclosure, is_zero, real_roots_of_balls
 from derive.cells.decomposition import projection
 from derive.cells.region import Point, Region
 from derive.cells.selection import CellSelection
-from derive.cells.spectrum import BulkCurve, Roots
+from derive.cells.spectrum import BulkCurve, CellSpectrum, Roots
 from derive.errors import DeriveError, ParameterError
 from derive.expansions.branches import Branches
 from derive.expansions.cases import Case, ask_for_whole_numbers, check_algebraic
 from derive.expansions.edges import filled_curve
-from derive.expansions.eigenproblems import Eigenproblem
-from derive.expansions.outliers import Outliers, map_changes
 from derive.language.symbols import Parameter, parameter_values
 from derive.records.probe import MAP, BlockCycle
+
+
+class Outliers:
+    """The outliers of an eigenproblem at a point of the parameters, each as a ball of any precision.
+
+    `solves` are polynomials in z whose zeros include all of them.
+    """
+
+    def __init__(self, selection: CellSelection, problem: Eigenproblem, point: Point, solves: Iterable[sp.Expr]):
+        self.problem, self.point = problem, point
+        self.solves = tuple(polynomial.subs(point) for polynomial in solves)
+        self.spectrum: CellSpectrum = selection.spectrum(point)
+        self.given = tuple(point.items())
+
+    @property
+    def levels(self) -> list[Callable[[], flint.arb]]:
+        """The nonzero real eigenvalues."""
+        numerator = sp.fraction(sp.together(self.problem.characteristic))[0]
+        roots = Roots((numerator,), MAP, self.given)
+        count = len(decided(roots.balls))
+        return [level for level in map(roots.ball, range(count)) if not is_zero(level)]
+
+    @property
+    def places(self) -> list[Callable[[], flint.arb]]:
+        """The points outside the bulk where the physical branch of the map equals an eigenvalue."""
+        return [place for level in self.levels for place in self.of_level(level)]
+
+    def of_level(self, level: Callable[[], flint.arb]) -> list[Callable[[], flint.arb]]:
+        """Return the outliers of one eigenvalue: zeros of the relation on the physical branch of the map."""
+        branch = self.spectrum.follow(self.problem.relation, MAP, self.problem.scalar_map)
+
+        def zeros() -> list[flint.arb]:
+            return self._zeros(level())
+
+        def zero(index: int) -> Callable[[], flint.arb]:
+            return lambda: zeros()[index]
+
+        candidates = map(zero, range(len(decided(zeros))))
+        return [
+            z for z in candidates if self.spectrum.outside(z, self.solves) and self.spectrum.takes(branch, z, level)
+        ]
+
+    def _zeros(self, level: flint.arb) -> list[flint.arb]:
+        coefficients = sp.Poly(self.problem.relation, Z).all_coeffs()
+        values = {**self.point, MAP: flint.acb(level)}
+        return real_roots_of_balls([enclosure(c, values) for c in reversed(coefficients)])
+
+
+def map_changes(problem: Eigenproblem) -> list[sp.Expr]:
+    """Return polynomials in z that vanish where branches of the map meet or diverge."""
+    poly = sp.Poly(problem.relation, MAP)
+    factors = rational_factors(poly.LC())
+    if poly.degree() > 1:
+        factors += common_roots(problem.relation, sp.diff(problem.relation, MAP), MAP)
+    return [f for f in factors if f.has(Z)]
+
+
+@dataclass(frozen=True)
+class Eigenproblem:
+    """One cycle of A(z): its scalar map and its characteristic polynomial, expanded and in factors.
+
+    `relation` is a polynomial in z and MAP; `factors` are irreducible polynomials in MAP.
+    """
+
+    scalar_map: sp.Expr
+    relation: sp.Expr
+    characteristic: sp.Expr
+    factors: tuple[sp.Expr, ...]
+
+    @cached_property
+    def critical(self) -> list[sp.Expr]:
+        """Polynomials in MAP whose roots are the critical values dz/ds = 0, where an outlier meets the bulk."""
+        polynomials = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
+        return [f for f in polynomials if f.has(MAP) and f != MAP]
+
 
 BESIDE = 2**12
 """Ratio of the distances to the next critical value and to the threshold where an outlier's edge is identified."""

@@ -1,4 +1,4 @@
-"""The page: a slider for each parameter, and figures that follow them.
+"""The page, with a slider for each parameter and figures that follow them, and its server on this machine only.
 
 Bokeh synchronises widgets and figures between browser and process. Points are solved in a thread, one after the other;
 after each the latest position of the sliders is solved next.
@@ -7,12 +7,17 @@ after each the latest position of the sliders is solved next.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import logging
+import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html import escape
 from typing import Any
 
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
 from bokeh.document import Document, without_document_lock
 from bokeh.models import (
     Button,
@@ -28,11 +33,14 @@ from bokeh.models import (
     UIElement,
 )
 from bokeh.plotting import figure
+from bokeh.server.server import Server
+from bokeh.settings import settings
 from jinja2 import Template
 
 from derive.errors import DeriveError
 from derive.explore.points import (
     Explorer,
+    Range,
     Shown,
     Wish,
     density_of,
@@ -41,8 +49,8 @@ from derive.explore.points import (
     observables_of,
     outliers_of,
     path_of,
+    slider_range,
 )
-from derive.explore.ranges import Range, slider_range
 from derive.language.family import Choice, Family
 from numerics.support.formatting import shown_number
 
@@ -216,8 +224,7 @@ class Page:
                 self.document.add_next_tick_callback(partial(self._arrived, shown))
             self.busy = False
 
-        unlocked: Callable[[], Any] = without_document_lock(work)
-        return unlocked
+        return without_document_lock(work)
 
     # -- pictures
 
@@ -372,3 +379,42 @@ def _figure(name: str, title: str, across: str, up: str) -> Any:
     plot.title.text_font_size = "12px"  # beside the tools there is little room on a phone
     plot.toolbar.logo = None
     return plot
+
+
+HERE = str(ipaddress.IPv4Address(socket.INADDR_LOOPBACK))
+"""The loopback address."""
+
+
+def free_port(wanted: int) -> int:
+    """Return the port if it is free; any free one for 0."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HERE, wanted))
+        except OSError as error:
+            raise DeriveError(f"port {wanted} cannot be used ({error.strerror}); give another with --port") from None
+        return int(probe.getsockname()[1])
+
+
+def serve(explorer: Explorer, start: Wish, port: int, ready: Callable[[str, Any], None]) -> None:
+    """Serve until interrupted; call `ready` with the address and the server's event loop once it listens."""
+    logging.getLogger("bokeh").setLevel(logging.ERROR)  # a page that was closed while a point was solved is no news
+    settings.resources = "server"  # scripts and styles from this process: the page asks nobody else
+    pool = ThreadPoolExecutor(1)
+
+    def page(document: Document) -> None:
+        Page(document, explorer, start, pool)
+
+    server = Server(
+        {"/": Application(FunctionHandler(page))},
+        port=port,
+        address=HERE,
+        allow_websocket_origin=[f"{HERE}:{port}"],
+    )
+    try:
+        server.start()
+        ready(f"http://{HERE}:{port}/", server.io_loop)
+        server.io_loop.start()
+    finally:
+        server.stop()
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -438,8 +438,7 @@ def torch_entry(name: str, tensor: Any) -> Entry:
 
     def read() -> np.ndarray:
         numbers = tensor.detach().cpu()
-        array: np.ndarray = (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
-        return array
+        return (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
 
     return Entry(name, tuple(tensor.shape), kind, read, unusable=None if real else f"type {kind} is not a weight type")
 

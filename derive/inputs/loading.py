@@ -174,15 +174,16 @@ def _place(path: Path, target: str, error: BaseException) -> str:
 def _advice(error: BaseException) -> str:
     from derive.words import WORDS as words
 
-    if isinstance(error, ModuleNotFoundError):
-        return "install it into this environment, or put the module beside the file"
-    if isinstance(error, ImportError) and error.name == "derive":
-        word = re.search(r"import name '(\w+)'", str(error))
-        return f"the words of the language are {', '.join(words)}" if word is None else _word_advice(word[1], words)
-    if isinstance(error, NameError) and error.name:
-        if error.name in words:
-            return f"add {error.name} to the line `from derive import ...`"
-        return "define it above this line, or import it"
+    match error:
+        case ModuleNotFoundError():
+            return "install it into this environment, or put the module beside the file"
+        case ImportError(name="derive"):
+            word = re.search(r"import name '(\w+)'", str(error))
+            return f"the words of the language are {', '.join(words)}" if word is None else _word_advice(word[1], words)
+        case NameError(name=str(name)) if name in words:
+            return f"add {name} to the line `from derive import ...`"
+        case NameError(name=str(name)) if name:
+            return "define it above this line, or import it"
     return ""
 
 

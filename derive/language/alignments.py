@@ -30,8 +30,7 @@ class Alignment(Sited):
     is_commutative = True
 
     def __new__(cls, direction: FieldAt) -> Self:
-        node: Self = sp.Expr.__new__(cls, direction)
-        return node
+        return sp.Expr.__new__(cls, direction)
 
     direction = property(lambda self: self.args[0])
 

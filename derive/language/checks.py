@@ -210,10 +210,6 @@ def _check_known(expression: sp.Basic, declared: set[sp.Basic]) -> None:
         )
 
 
-def _start(equation: Eq) -> bool:
-    return equation.time is not None and equation.time.is_Integer
-
-
 def _check_definitions(model: Declaration) -> None:
     rules: dict[str, Eq] = {}
     starts: dict[tuple[str, int], Eq] = {}
@@ -247,8 +243,8 @@ def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict
     """Add an equation to the earlier ones, if it is consistent with them."""
     if equation.defined.given_by:
         raise DeclarationError(f"{equation.name} is a {equation.defined.given_by}, so it takes no equation")
-    if equation.time is not None and equation.time.is_Integer:
-        key = (equation.name, int(equation.time))
+    if equation.start is not None:
+        key = (equation.name, equation.start)
         if key in starts:
             raise DeclarationError(
                 f"{equation.target} is defined twice{_line(starts[key])}; keep one of the two equations"
@@ -270,7 +266,7 @@ def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict
             )
         for first in range(int(shift)):
             if (equation.name, first) not in starts and not any(
-                _start(e) and e.name == equation.name and e.time == first for e in model.equations
+                e.start is not None and e.name == equation.name and e.time == first for e in model.equations
             ):
                 raise DeclarationError(
                     f"{equation.target} has a rule but no starting value; add Eq({equation.name}({first}), ...)"
@@ -447,7 +443,7 @@ def _(node: sp.Sum, equation: Eq, model: Declaration) -> None:
 @_check_node.on(WeightsAt, DisorderAt)
 def _check_time(node: Any, equation: Eq, model: Declaration) -> None:
     clock = equation.clock
-    if node.time is None or _start(equation):
+    if node.time is None or equation.start is not None:
         return
     if not (node.time.free_symbols - set(model.parameters)):
         raise DeclarationError(

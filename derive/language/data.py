@@ -120,8 +120,7 @@ class LabelTable(DisplayedFormula):
     __neg__ = _alone
 
     def __truediv__(self, scalar: Any) -> LabelTable:
-        quotient: LabelTable = self * (1 / exact(scalar))
-        return quotient
+        return self * (1 / exact(scalar))
 
     def __matmul__(self, other: Any) -> sp.Expr:
         vector = named_fields(exact(other))
@@ -147,8 +146,7 @@ class GivenData(DisplayedFormula):
     data: Data
 
     def __call__(self, time: Any) -> DataAt | LabelTable:
-        value: DataAt | LabelTable = declared(_used(DataAt(self.data, exact(time))))
-        return value
+        return declared(_used(DataAt(self.data, exact(time))))
 
     def _untimed(self, *_: object) -> NoReturn:
         raise Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")

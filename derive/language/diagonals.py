@@ -21,6 +21,8 @@ class DiagonalMatrix(MatrixExpression):
 
     entries: sp.Expr
 
+    is_diagonal = property(lambda self: True)
+
     @property
     def T(self) -> MatrixExpression:
         return self

@@ -69,15 +69,18 @@ class Eq(DisplayedFormula):
         return self.target.time
 
     @property
+    def start(self) -> int | None:
+        """The time of the starting value that it gives; None if it is a rule."""
+        return int(self.time) if self.time is not None and self.time.is_Integer else None
+
+    @property
     def clock(self) -> Clock | None:
-        clock: Clock | None = self.defined.clock
-        return clock
+        return self.defined.clock
 
     @property
     def defined(self) -> Field | Weights:
         """The field or the weights that it defines."""
-        owner: Field | Weights = self.target.owner
-        return owner
+        return self.target.owner
 
 
 def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Expr] | None:
@@ -135,8 +138,7 @@ def _value_of_weights(target: MatrixAtom, value: Any) -> MatrixExpression:
             f"the equation of {target} gives a {value.rows} x {value.columns} matrix; "
             f"{target} is {target.rows} x {target.columns}; check the sectors or use .T"
         )
-    matrix: MatrixExpression = value
-    return matrix
+    return value
 
 
 def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:

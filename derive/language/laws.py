@@ -24,8 +24,7 @@ class DrawnLaw(sp.Basic):
     """The law of one random number: its kind, its parameters, and the components of a mixture."""
 
     def __new__(cls, kind: Any, *numbers: Any) -> Self:
-        node: Self = sp.Basic.__new__(cls, Str(str(kind)), *numbers)
-        return node
+        return sp.Basic.__new__(cls, Str(str(kind)), *numbers)
 
     @classmethod
     def check(cls, where: str, *laws: Any) -> None:
@@ -155,14 +154,13 @@ class Drawn(Field):
         latex: str = "",
     ) -> Self:
         plain = Field(name, sector, clock, timed=timed, axes=axes, latex=latex)
-        node: Self = _Named.__new__(cls, name, (*plain.payload, law), latex, real=True)
-        return node
+        return _Named.__new__(cls, name, (*plain.payload, law), latex, real=True)
 
     law = property(lambda self: self.payload[6])
     expectation = property(lambda self: self.law.mean)
     variance = property(lambda self: self.law.variance)
     ends = property(lambda self: self.law.ends)
-    is_drawn = True
+    is_drawn = has_law = True
     given_by = "drawn(...) vector: it has a law"
 
 

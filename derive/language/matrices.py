@@ -19,18 +19,7 @@ from derive.language.cures import cure_of_call
 from derive.language.data import DataAt, Unusable
 from derive.language.expressions import declared, operand, refuse_the_rest, word
 from derive.language.symbols import Clock, Parameter, Sector, _Named, exact, other_symbols
-from derive.language.vectors import (
-    Apply,
-    Each,
-    Mean,
-    Mix,
-    Project,
-    Total,
-    axes_of,
-    named_fields,
-    sector_of,
-    shown,
-)
+from derive.language.vectors import Apply, Each, Mean, Mix, Project, Total, axes_of, named_fields, sector_of, shown
 from derive.support.display import DisplayedFormula, DisplayedNode
 
 
@@ -133,6 +122,7 @@ class MatrixExpression(DisplayedFormula, ABC):
     weights = property(lambda self: None, doc="The updated weights that it is at a time, or their transpose.")
     random = property(lambda self: None, doc="The random matrix that it is, or its transpose; not one drawn anew.")
     low_rank = property(lambda self: False, doc="Whether it is an outer product.")
+    is_diagonal = property(lambda self: False, doc="Whether it is a diagonal matrix.")
     time = property(lambda self: None, doc="The time that it is taken at, if it is one at a time.")
     transposed = property(lambda self: False)
 

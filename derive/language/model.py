@@ -106,8 +106,7 @@ class Model(Displayed):
     @property
     def probes(self) -> tuple[tuple[str, DeclaredSpectrum], ...]:
         """Every probed matrix with its label; a single one has the empty label."""
-        probes: tuple[tuple[str, DeclaredSpectrum], ...] = self.probe
-        return probes
+        return self.probe
 
     @cached_property
     def symbols(self) -> tuple[sp.Symbol, ...]:

@@ -23,7 +23,9 @@ Starts = dict[sp.Basic, sp.Expr | MatrixExpression]
 def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
     """Return the rules with fields and weights at starting times replaced by their starting equations."""
     starts = _starting_values(equations)
-    return tuple(e if _starts(e) else _written_out(e, starts) for e in equations) if starts else tuple(equations)
+    return (
+        tuple(e if e.start is not None else _written_out(e, starts) for e in equations) if starts else tuple(equations)
+    )
 
 
 def probe_written_out(probe: DeclaredSpectrum, equations: Sequence[Eq]) -> DeclaredSpectrum:
@@ -40,17 +42,13 @@ def probe_written_out(probe: DeclaredSpectrum, equations: Sequence[Eq]) -> Decla
 
 
 def _starting_values(equations: Sequence[Eq]) -> Starts:
-    return {e.target.symbol: e.value for e in equations if _starts(e)}
+    return {e.target.symbol: e.value for e in equations if e.start is not None}
 
 
 def _settled(matrix: MatrixExpression, starts: Starts) -> MatrixExpression:
     for _ in range(len(starts)):  # a start may be said in terms of an earlier one
         matrix = _in_matrix(matrix, starts)
     return matrix
-
-
-def _starts(e: Eq) -> bool:
-    return e.time is not None and bool(e.time.is_Integer)
 
 
 def _written_out(e: Eq, starts: Starts) -> Eq:
@@ -68,14 +66,12 @@ def _in_vector(expression: sp.Expr, starts: Starts) -> sp.Expr:
 
     def applied(node: sp.Basic) -> sp.Expr:
         start = starts[node.matrix]
-        replaced: sp.Expr = (start.T if node.transposed else start).applied_to(node.vector)
-        return replaced
+        return (start.T if node.transposed else start).applied_to(node.vector)
 
     products = expression.atoms(Apply)
     replaced = expression.replace(lambda node: node in products and node.matrix in starts, applied)
     fields = {at: value for at, value in starts.items() if at.weights is None}
-    result: sp.Expr = replaced.xreplace(fields)
-    return result
+    return replaced.xreplace(fields)
 
 
 @ByKind

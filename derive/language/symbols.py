@@ -326,6 +326,14 @@ class EngineSymbol(DisplayedNode, sp.Symbol):
         return sp.Symbol.class_key()
 
 
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not in `taken`, and add it there: the wished one plus underscores."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def other_symbols(expression: sp.Basic, *kinds: type) -> list[sp.Symbol]:
     """Return the symbols of an expression that belong to none of these classes, sorted by name."""
     return sorted((symbol for symbol in expression.free_symbols if not isinstance(symbol, kinds)), key=str)
@@ -368,8 +376,7 @@ class Parameter(_Named):
 
     @property
     def domain(self) -> Domain:
-        domain: Domain = self.payload[1]
-        return domain
+        return self.payload[1]
 
     @property
     def doc(self) -> str:
@@ -389,8 +396,7 @@ class MeasuredParameter(Parameter):
 
     def __new__(cls, name: str, average: sp.Expr) -> Self:
         domain = nonnegative if average.args[0].is_nonnegative else real
-        obj: Self = _Named.__new__(cls, name, (1.0, domain, str(average), average), "", **domain.assumptions)
-        return obj
+        return _Named.__new__(cls, name, (1.0, domain, str(average), average), "", **domain.assumptions)
 
     @property
     def average(self) -> sp.Expr:
@@ -554,8 +560,7 @@ class Clock(_Named):
 
     @property
     def steps(self) -> Parameter:
-        steps: Parameter = self.payload[0]
-        return steps
+        return self.payload[0]
 
     @property
     def endpoint(self) -> bool:

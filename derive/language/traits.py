@@ -33,8 +33,7 @@ class Trait(Field):
     def __new__(cls, name: str, sector: Sector, law: sp.Tuple, latex: str = "") -> Self:
         Sector.check(name, sector)
         payload = (sector, None, "trait", sp.S.One, False, sp.Tuple(), law)
-        node: Self = _Named.__new__(cls, name, payload, latex, real=True)
-        return node
+        return _Named.__new__(cls, name, payload, latex, real=True)
 
     given_by = "trait(...): it has a law and never changes"
     law = property(lambda self: self.payload[6])

@@ -74,6 +74,7 @@ class Field(Sited, _Named):
     labels = property(lambda self: labels_along(self.payload[5]))
     labelled = property(lambda self: bool(self.payload[5]))
     is_drawn = property(lambda self: self.role == "normal")
+    has_law = property(lambda self: False, doc="Whether it is drawn from a law of its own, `law`.")
     expectation = property(lambda self: sp.S.Zero)
     variance = property(lambda self: sp.sympify(self.scale) ** 2)
     ends = property(lambda self: (-sp.oo, sp.oo))
@@ -101,8 +102,7 @@ class FieldAt(Sited):
             raise DeclarationError(f"{field} lives on clock {field.clock}: write {field}({field.clock})")
         if not field.timed and time:
             raise DeclarationError(f"{field} has no clock: write {field}, not {field}({time[0]})")
-        node: Self = sp.Expr.__new__(cls, field, *map(sp.sympify, time))
-        return node
+        return sp.Expr.__new__(cls, field, *map(sp.sympify, time))
 
     field = owner = property(lambda self: self.args[0])
     symbol = property(lambda self: self)
@@ -169,8 +169,7 @@ class Apply(Sited):
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, matrix: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
-        node: Self = sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
-        return node
+        return sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
 
     matrix = property(lambda self: self.args[0])
     transposed = property(lambda self: bool(self.args[1]))
@@ -209,8 +208,7 @@ class Mix(Sited):
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, table: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
-        node: Self = sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
-        return node
+        return sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
 
     table = property(lambda self: self.args[0])
     transposed = property(lambda self: bool(self.args[1]))
@@ -235,8 +233,7 @@ class Total(Sited):
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, expression: Any, axis: Axis | None = None) -> Self:
-        node: Self = sp.Expr.__new__(cls, sp.sympify(expression), *(() if axis is None else (axis,)))
-        return node
+        return sp.Expr.__new__(cls, sp.sympify(expression), *(() if axis is None else (axis,)))
 
     expression = property(lambda self: self.args[0])
     axis = property(lambda self: self.args[1] if len(self.args) > 1 else None)
@@ -265,8 +262,7 @@ class Mean(Sited):
     is_commutative = True
 
     def __new__(cls, expression: Any) -> Self:
-        node: Self = sp.Expr.__new__(cls, sp.sympify(expression))
-        return node
+        return sp.Expr.__new__(cls, sp.sympify(expression))
 
     expression = property(lambda self: self.args[0])
 
@@ -307,8 +303,7 @@ def named_fields(expression: sp.Expr) -> sp.Expr:
     if clocked:
         symbol = clocked[0][1]
         raise DeclarationError(f"{symbol} lives on clock {symbol.clock}: write {symbol}({symbol.clock})")
-    replaced: sp.Expr = changed(expression, (Field, FieldAt), lambda node: bare.get(node, node))
-    return replaced
+    return changed(expression, (Field, FieldAt), lambda node: bare.get(node, node))
 
 
 def values(expression: sp.Basic) -> list[FieldAt]:
@@ -672,8 +667,7 @@ class PastSum(sp.Sum):
     """
 
     def __new__(cls, function: sp.Expr, *limits: tuple[sp.Expr, ...]) -> PastSum:
-        node: PastSum = sp.Expr.__new__(cls, sp.sympify(function), *(sp.Tuple(*limit) for limit in limits))
-        return node
+        return sp.Expr.__new__(cls, sp.sympify(function), *(sp.Tuple(*limit) for limit in limits))
 
     @property
     def is_commutative(self) -> bool:

@@ -29,15 +29,7 @@ from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.pipeline import Derivation, derive_model
 from derive.printing.layout import function_name
-from derive.printing.names import (
-    Drive,
-    OverlapName,
-    PairName,
-    PrintedNames,
-    ProductName,
-    latex_symbol,
-    projected_of,
-)
+from derive.printing.names import Drive, OverlapName, PairName, PrintedNames, ProductName, latex_symbol, projected_of
 from derive.printing.statements import Section, Statement
 from derive.records.base import Record
 from derive.records.probe import Unknown

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,19 @@ import sympy as sp
 from derive.algebra.nodes import TAU
 from derive.language import matrices
 from derive.language.symbols import EngineSymbol
+from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Field
-from derive.printing.layout import Times, is_negative, matrix_terms, signed_sum
+from derive.printing.layout import (
+    Times,
+    is_negative,
+    matrix_terms,
+    memory_is_spectral,
+    ordered_terms,
+    signed,
+    signed_sum,
+)
 from derive.printing.lettering import Lettering, current, two_values
-from derive.printing.names import PrintedNames
+from derive.printing.names import Drive, OverlapName, PairName, PrintedNames, SourceName
 
 
 class NotationPrinter:
@@ -30,6 +40,10 @@ class NotationPrinter:
     """The separator between two times."""
     tau: str
     """The spectral time."""
+    anywhere: str
+    """A time that is left open."""
+    forms: Mapping[str, str]
+    """The markup of each operation, with places for its parts."""
     _print: Callable[..., str]
     """SymPy's printing of any node."""
 
@@ -39,6 +53,10 @@ class NotationPrinter:
         names = names or PrintedNames()
         self.names = names if self.letters is None else renamed(names, self.letters)
         self.times = Times()
+
+    def _form(self, operation: str, *parts: str) -> str:
+        """An operation on printed parts."""
+        return self.forms[operation].format(*parts)
 
     def _written(self, latex: str) -> str:
         """Write a symbol of the source, given as LaTeX."""
@@ -65,12 +83,45 @@ class NotationPrinter:
         """The name of a declared object."""
         raise NotImplementedError
 
-    def _meant(self, meaning: Any, name: str) -> str:
-        """The name of an engine symbol, by its meaning."""
+    def _engine_word(self, name: str) -> str:
+        """The name of an engine symbol without a meaning of its own."""
         raise NotImplementedError
 
+    @ByKind
+    def _meant(self, meaning: Any, name: str) -> str:
+        """The name of an engine symbol, by its meaning."""
+        block, right = re.fullmatch(r"A_(\d+)_(\d+)", name), re.fullmatch(r"q0_(\d+)", name)
+        if block:
+            return self._form("block", *block.groups())
+        return self._form("right side", right[1]) if right else self._engine_word(name)
+
+    @_meant.on(PairName)
+    def _(self, meaning: PairName, name: str) -> str:
+        fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
+        name, turned = self._pair(meaning.kind, *fields)
+        if meaning.of_z:
+            return name + self.of_z
+        order = meaning.places[:: -1 if turned else 1]
+        places = self.comma.join(self.anywhere if time is None else self._time(time) for time in order)
+        return (name + self.top if turned and not places else name) + (f"({places})" if places else "")
+
+    @_meant.on(OverlapName)
+    def _(self, meaning: OverlapName, name: str) -> str:
+        return self._form("overlap", self._source(), self._print_Field(meaning.field))
+
+    @_meant.on(Drive)
+    def _(self, meaning: Drive, name: str) -> str:
+        unknown = meaning.unknown
+        if unknown.b is None or (self.letters is None and not self.marks):  # plain text keeps the engine's name
+            return self._meant(None, name)
+        return self._form("drive", meaning.side, self._pair(unknown.kind, unknown.a, unknown.b)[0])
+
+    @_meant.on(SourceName)
+    def _(self, meaning: SourceName, name: str) -> str:
+        return self._form("conjugate", self._word(meaning.matrix))
+
     def _in_parentheses(self, printed: str) -> str:
-        raise NotImplementedError
+        return self._form("parentheses", printed)
 
     def _time(self, time: sp.Expr) -> str:
         return self._print(time)
@@ -172,7 +223,25 @@ class NotationPrinter:
 
     def _mean(self, expression: sp.Expr) -> str:
         """The average of an expression."""
-        raise NotImplementedError
+        return self._form("mean", self._print(expression))
+
+    def _print_Dot(self, node: sp.Basic) -> str:
+        return self._form("dot", *self.times.pair(self, node.left, node.right))
+
+    def _print_TauDerivative(self, node: sp.Basic) -> str:
+        return self._form("flow", self._tau(), self._print(node.value))
+
+    def _print_Alignment(self, node: sp.Basic) -> str:
+        return self._form("alignment", self._print(node.direction))
+
+    def _print_Project(self, node: sp.Basic) -> str:
+        return self._form("project", *map(self._factor, (node.left, node.right, node.vector)))
+
+    def _print_EntriesAt(self, node: sp.Basic) -> str:
+        return self._form("entries", self._print_DataAt(node))
+
+    def _print_RootAt(self, node: sp.Basic) -> str:
+        return self._form("root", self._print_DataAt(node))
 
     def _print_Correlation(self, node: sp.Basic) -> str:
         return self._order_parameter("C", node.left, node.right, node.times)
@@ -211,7 +280,46 @@ class NotationPrinter:
         printed = self._print(factor)
         return self._in_parentheses(printed) if factor.is_Add or factor.is_Mul else printed
 
+    # -- functions used in records
+
+    def _function_word(self, name: str) -> str:
+        """The name of a function of times or of z."""
+        raise NotImplementedError
+
+    def _applied(self, name: str, arguments: tuple[Any, ...]) -> str:
+        """A function that records apply."""
+        if name == "sum_s":
+            return self._memory(arguments[0])
+        if name in ("mean", "cov") and len(arguments) == 2:
+            left, right = self.times.pair(self, *arguments)
+            return self._form("mean", self._form("square", left) if left == right else f"{left}{self.gap}{right}")
+        if name in ("mean", "cov"):
+            return self._mean(arguments[0])
+        if name == "d":
+            return self._form("slope", *self.times.pair(self, *arguments))
+        if name == "outer":
+            return f"{self._print(arguments[0])}{self.gap}{self._print(arguments[1])}{self.top}"
+        if name == "cycle":
+            return self.forms["cycle"].join(self._print(group) for group in arguments)
+        return f"{self._function_word(name)}({self.comma.join(map(self._time, arguments))})"
+
+    def _memory(self, body: sp.Expr) -> str:
+        if memory_is_spectral(body):
+            return self._form("integral", self.times.later_copy(self, body))
+        return self._form("sum", self._print(body))
+
+    def _sum_terms(self, expression: sp.Expr) -> list[tuple[bool, str]]:
+        """The terms of a sum, each with its sign."""
+        printed = ((term, self._print(term)) for term in ordered_terms(expression))
+        return [signed(self._in_parentheses(text) if term.is_Add else text) for term, text in printed]
+
+    def _print_Add(self, expression: sp.Expr, order: str | None = None) -> str:
+        return signed_sum(self._sum_terms(expression))
+
     # -- matrices over training times
+
+    def _print_DiagonalWeight(self, node: sp.Basic) -> str:
+        return self._form("weight", self._print(node.weight))
 
     def _matrix_terms(self, expression: sp.MatrixExpr) -> list[tuple[bool, str]]:
         """The terms of a sum of matrices, each with its sign."""
@@ -254,6 +362,9 @@ class NotationPrinter:
         return "(" + ", ".join(map(self._print, node)) + ")"
 
     # -- matrices of a declaration
+
+    def _print_DiagonalMatrix(self, node: sp.Basic) -> str:
+        return self._form("diagonal", self._print(node.entries))
 
     def _print_MatrixAtom(self, node: sp.Basic) -> str:
         return self._print(node.symbol) + self._transposed(node.transposed)

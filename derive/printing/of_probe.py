@@ -11,7 +11,7 @@ import sympy as sp
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import around_averages
 from derive.algebra.words import Combination, as_matrix
-from derive.equations.numbering import probe_tag
+from derive.equations.layout import probe_tag
 from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, Aligned, BlockCycle, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
 from derive.support.plain_words import counted

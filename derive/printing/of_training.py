@@ -8,19 +8,8 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.nodes import (
-    Correlation,
-    Dot,
-    Hat,
-    Noise,
-    ProbeSource,
-    Response,
-    TauDerivative,
-    at,
-    noise,
-    times_of,
-)
-from derive.equations.numbering import Numbering
+from derive.algebra.nodes import Correlation, Dot, Hat, Noise, ProbeSource, Response, TauDerivative, at, noise, times_of
+from derive.equations.layout import Numbering
 from derive.language.symbols import labels_along
 from derive.language.traits import VALUE, Trait
 from derive.language.vectors import PAST, Field, LabelSelection

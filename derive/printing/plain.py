@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import sympy as sp
@@ -11,20 +10,9 @@ from sympy.printing.str import StrPrinter
 
 from derive.algebra import nodes
 from derive.algebra.nodes import TAU
-from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, Mix, Project
-from derive.printing.layout import (
-    in_reading_order,
-    is_memory,
-    juxtaposed,
-    memory_is_spectral,
-    ordered_terms,
-    signed,
-    signed_sum,
-    split_product,
-)
+from derive.printing.layout import in_reading_order, is_memory, juxtaposed, split_product
 from derive.printing.lettering import plain_letter
-from derive.printing.names import Drive, OverlapName, PairName, SourceName
 from derive.printing.notation import NotationPrinter
 
 PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
@@ -43,7 +31,29 @@ class TextPrinter(NotationPrinter, StrPrinter):
 
     printmethod = ""
     """Disables the nodes' own printing, which reproduces the declaration; the methods below print all of them."""
-    one, top, gap, comma, tau = "1", "^T", " ", ",", "tau"
+    one, top, gap, comma, tau, anywhere = "1", "^T", " ", ",", "tau", "."
+    forms = {
+        "parentheses": "({})",
+        "block": "A[{},{}]",
+        "right side": "q0[{}]",
+        "overlap": "<{} {}>",
+        "drive": "b_{}[{}]",
+        "conjugate": "X[{}]",
+        "dot": "({} . {})",
+        "flow": "d/d{} {}",
+        "mean": "<{}>",
+        "square": "{}^2",
+        "slope": "d {}/d {}",
+        "alignment": "cos^2(outlier, {})",
+        "project": "{} ({} . {})",
+        "entries": "entries({})",
+        "root": "root({})",
+        "cycle": " <- ",
+        "sum": "sum_s {}",
+        "integral": "int_0^tau dtau' {}",
+        "weight": "diag[{}]",
+        "diagonal": "diag({})",
+    }
 
     def _word(self, symbol: Any) -> str:
         return self._letter(symbol) or str(symbol.name)
@@ -51,9 +61,6 @@ class TextPrinter(NotationPrinter, StrPrinter):
     def _written(self, latex: str) -> str:
         letter = plain_letter(latex)
         return f"({letter})" if " " in letter and "{" not in letter and not letter.startswith("hat ") else letter
-
-    def _in_parentheses(self, printed: str) -> str:
-        return f"({printed})"
 
     def _source(self) -> str:
         return str(self.names.source)
@@ -67,37 +74,8 @@ class TextPrinter(NotationPrinter, StrPrinter):
     def _index(self, *names: str) -> str:
         return "[" + (", " if any(" " in n for n in names) else ",").join(names) + "]"
 
-    @ByKind
-    def _meant(self, meaning: Any, name: str) -> str:
-        block = re.fullmatch(r"A_(\d+)_(\d+)", name)
-        if block:
-            return f"A[{block[1]},{block[2]}]"
-        right = re.fullmatch(r"q0_(\d+)", name)
-        return f"q0[{right[1]}]" if right else PLAIN_SYMBOLS.get(name, name)
-
-    @_meant.on(PairName)
-    def _(self, meaning: PairName, name: str) -> str:
-        fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-        name, turned = self._pair(meaning.kind, *fields)
-        if meaning.of_z:
-            return name + self.of_z
-        places = ",".join("." if time is None else self._time(time) for time in meaning.places[:: -1 if turned else 1])
-        return (name + "^T" if turned and not places else name) + (f"({places})" if places else "")
-
-    @_meant.on(OverlapName)
-    def _(self, meaning: OverlapName, name: str) -> str:
-        return f"<{self.names.source} {self._print_Field(meaning.field)}>"
-
-    @_meant.on(Drive)
-    def _(self, meaning: Drive, name: str) -> str:
-        if self.letters is None or meaning.unknown.b is None:
-            return name
-        unknown, _ = self._pair(meaning.unknown.kind, meaning.unknown.a, meaning.unknown.b)
-        return f"b_{meaning.side}[{unknown}]"
-
-    @_meant.on(SourceName)
-    def _(self, meaning: SourceName, name: str) -> str:
-        return f"X[{self._word(meaning.matrix)}]"
+    def _engine_word(self, name: str) -> str:
+        return PLAIN_SYMBOLS.get(name, name)
 
     # -- values
 
@@ -116,22 +94,6 @@ class TextPrinter(NotationPrinter, StrPrinter):
             return self._written(hat) + self._argument(node.value)
         return f"hat {self._print(node.value)}"
 
-    def _print_Dot(self, node: sp.Basic) -> str:
-        left, right = self.times.pair(self, node.left, node.right)
-        return f"({left} . {right})"
-
-    def _print_TauDerivative(self, node: sp.Basic) -> str:
-        return f"d/d{self._tau()} {self._print(node.value)}"
-
-    def _mean(self, expression: sp.Expr) -> str:
-        return f"<{self._print(expression)}>"
-
-    def _print_Alignment(self, node: sp.Basic) -> str:
-        return f"cos^2(outlier, {self._print(node.direction)})"
-
-    def _print_Project(self, node: sp.Basic) -> str:
-        return f"{self._factor(node.left)} ({self._factor(node.right)} . {self._factor(node.vector)})"
-
     def _print_LabelSelection(self, node: sp.Basic) -> str:
         rows, columns = (", ".join(map(str, axes)) or "1" for axes in (node.rows, node.named))
         return f"1[{rows}; {columns}]"
@@ -142,37 +104,15 @@ class TextPrinter(NotationPrinter, StrPrinter):
     def _print_Softmax(self, node: sp.Basic) -> str:
         return f"softmax({', '.join(map(self._print, node.args))})"
 
-    def _print_EntriesAt(self, node: sp.Basic) -> str:
-        return f"entries({self._print_DataAt(node)})"
-
-    def _print_RootAt(self, node: sp.Basic) -> str:
-        return f"root({self._print_DataAt(node)})"
-
     # -- functions used in records
 
+    def _function_word(self, name: str) -> str:
+        return self._meaning(name)
+
     def _print_Function(self, node: sp.Basic) -> str:
-        name, arguments = node.func.__name__, node.args
         if not isinstance(node, AppliedUndef):
             return str(super()._print_Function(node))
-        if is_memory(node):
-            return self._memory(arguments[0])
-        if name in ("mean", "cov"):
-            if len(arguments) == 2:
-                left, right = self.times.pair(self, *arguments)
-                return f"<{left}^2>" if left == right else f"<{left} {right}>"
-            return f"<{self._print(arguments[0])}>"
-        if name == "d":
-            return "d {}/d {}".format(*self.times.pair(self, *arguments))
-        if name == "outer":
-            return f"{self._print(arguments[0])} {self._print(arguments[1])}^T"
-        if name == "cycle":
-            return " <- ".join(self._print(group) for group in arguments)
-        return f"{self._meaning(name)}({','.join(map(self._time, arguments))})"
-
-    def _memory(self, body: sp.Expr) -> str:
-        if memory_is_spectral(body):
-            return f"int_0^tau dtau' {self.times.later_copy(self, body)}"
-        return f"sum_s {self._print(body)}"
+        return self._applied(node.func.__name__, node.args)
 
     def _print_Sum(self, node: sp.Basic) -> str:
         if len(node.limits) != 1 or node.limits[0][1] != 0:
@@ -186,14 +126,6 @@ class TextPrinter(NotationPrinter, StrPrinter):
         return f"delta({','.join(map(self._time, node.args))})"
 
     # -- sums, products, powers
-
-    def _print_Add(self, expression: sp.Basic, order: str | None = None) -> str:
-        return signed_sum(
-            [
-                signed(f"({self._print(term)})" if term.is_Add else self._print(term))
-                for term in ordered_terms(expression)
-            ]
-        )
 
     def _print_Mul(self, expression: sp.Basic) -> str:
         negative, above, below, values, sums = split_product(expression)
@@ -233,17 +165,11 @@ class TextPrinter(NotationPrinter, StrPrinter):
 
     # -- matrices over training times
 
-    def _print_DiagonalWeight(self, node: sp.Basic) -> str:
-        return f"diag[{self._print(node.weight)}]"
-
     def _print_BlockMatrix(self, node: sp.Basic) -> str:
         rows, columns = node.blockshape
         return in_brackets([[self._print(node.blocks[r, c]) for c in range(columns)] for r in range(rows)])
 
     # -- matrices of a declaration
-
-    def _print_DiagonalMatrix(self, node: sp.Basic) -> str:
-        return f"diag({self._print(node.entries)})"
 
     def _print_LabelTable(self, node: sp.Basic) -> str:
         table = f"{self._print(node.value)}{'^T' if node.transposed else ''}"

@@ -11,18 +11,9 @@ from sympy.printing.latex import LatexPrinter
 
 from derive.algebra import nodes
 from derive.language import matrices
-from derive.language.traversal import ByKind
-from derive.printing.layout import (
-    in_reading_order,
-    juxtaposed,
-    memory_is_spectral,
-    ordered_terms,
-    signed,
-    signed_sum,
-    split_product,
-)
+from derive.printing.layout import in_reading_order, juxtaposed, signed, split_product
 from derive.printing.lettering import hatted
-from derive.printing.names import Drive, OverlapName, PairName, SourceName, latex_name, latex_symbol
+from derive.printing.names import latex_name, latex_symbol
 from derive.printing.notation import NotationPrinter
 
 TOP = r"^{\top}"
@@ -38,7 +29,29 @@ class TexPrinter(NotationPrinter, LatexPrinter):
     """SymPy's LaTeX printer with the nodes of this project."""
 
     printmethod = None  # nodes say themselves that they are printed here
-    one, top, gap, comma, tau = r"\mathbf{1}", TOP, r"\, ", ", ", r"\tau"
+    one, top, gap, comma, tau, anywhere = r"\mathbf{1}", TOP, r"\, ", ", ", r"\tau", r"\cdot"
+    forms = {
+        "parentheses": r"\left({}\right)",
+        "block": "A_{{{},{}}}",
+        "right side": "q^{{(0)}}_{{{}}}",
+        "overlap": r"\langle {}\, {} \rangle",
+        "drive": r"b^{{\mathrm{{{}}}}}_{{{}}}",
+        "conjugate": "X_{{{}}}",
+        "dot": r"\bigl({} \cdot {}\bigr)",
+        "flow": r"\partial_{{{}}} {}",
+        "mean": r"\left\langle {} \right\rangle",
+        "square": "{}^{{2}}",
+        "slope": r"\frac{{\partial {}}}{{\partial {}}}",
+        "alignment": r"\cos^2 \bigl(\mathrm{{outlier}},\, {}\bigr)",
+        "project": r"{}\, \bigl({} \cdot {}\bigr)",
+        "entries": "{}",
+        "root": r"\sqrt{{{}}}",
+        "cycle": r" \leftarrow ",
+        "sum": r"\sum_{{s}} {}",
+        "integral": r"\int_{{0}}^{{\tau}} \mathrm{{d}}\tau'\, {}",
+        "weight": r"\mathrm{{diag}}\left[{}\right]",
+        "diagonal": r"\mathrm{{diag}}\left({}\right)",
+    }
     marks = "$"
 
     def _word(self, symbol: Any) -> str:
@@ -47,49 +60,14 @@ class TexPrinter(NotationPrinter, LatexPrinter):
     def _written(self, latex: str) -> str:
         return f"{{{latex}}}" if re.search(r"[\^']", latex) else latex  # a power or a transpose may follow
 
-    def _in_parentheses(self, printed: str) -> str:
-        return rf"\left({printed}\right)"
-
     # -- names
 
     def _index(self, *names: str) -> str:
         composed = any(" " in name for name in names)
         return "_{" + (", " if composed else " ").join(names) + "}"
 
-    @ByKind
-    def _meant(self, meaning: Any, name: str) -> str:
-        block = re.fullmatch(r"A_(\d+)_(\d+)", name)
-        if block:
-            return f"A_{{{block[1]},{block[2]}}}"
-        right = re.fullmatch(r"q0_(\d+)", name)
-        if right:
-            return f"q^{{(0)}}_{{{right[1]}}}"
+    def _engine_word(self, name: str) -> str:
         return LATEX_SYMBOLS.get(name) or latex_name(name)
-
-    @_meant.on(PairName)
-    def _(self, meaning: PairName, name: str) -> str:
-        fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-        name, turned = self._pair(meaning.kind, *fields)
-        if meaning.of_z:
-            return name + self.of_z
-        order = meaning.places[:: -1 if turned else 1]
-        places = ", ".join(r"\cdot" if time is None else self._print(time) for time in order)
-        return (name + TOP if turned and not places else name) + (f"({places})" if places else "")
-
-    @_meant.on(OverlapName)
-    def _(self, meaning: OverlapName, name: str) -> str:
-        return rf"\langle {self._source()}\, {self._print_Field(meaning.field)} \rangle"
-
-    @_meant.on(Drive)
-    def _(self, meaning: Drive, name: str) -> str:
-        if meaning.unknown.b is None:
-            return self._meant(None, name)
-        unknown, _ = self._pair(meaning.unknown.kind, meaning.unknown.a, meaning.unknown.b)
-        return rf"b^{{\mathrm{{{meaning.side}}}}}_{{{unknown}}}"
-
-    @_meant.on(SourceName)
-    def _(self, meaning: SourceName, name: str) -> str:
-        return f"X_{{{self._word(meaning.matrix)}}}"
 
     # -- values
 
@@ -108,22 +86,6 @@ class TexPrinter(NotationPrinter, LatexPrinter):
             return rf"\widehat{{{self._print_Field(field)}}}{self._argument(node.value)}"
         return latex_symbol(field, accent=r"\hat") + self._argument(node.value)
 
-    def _print_Dot(self, node: sp.Basic) -> str:
-        left, right = self.times.pair(self, node.left, node.right)
-        return rf"\bigl({left} \cdot {right}\bigr)"
-
-    def _print_TauDerivative(self, node: sp.Basic) -> str:
-        return rf"\partial_{{{self._tau()}}} {self._print(node.value)}"
-
-    def _mean(self, expression: sp.Expr) -> str:
-        return rf"\left\langle {self._print(expression)} \right\rangle"
-
-    def _print_Alignment(self, node: sp.Basic) -> str:
-        return rf"\cos^2 \bigl(\mathrm{{outlier}},\, {self._print(node.direction)}\bigr)"
-
-    def _print_Project(self, node: sp.Basic) -> str:
-        return rf"{self._factor(node.left)}\, \bigl({self._factor(node.right)} \cdot {self._factor(node.vector)}\bigr)"
-
     def _print_LabelSelection(self, node: sp.Basic) -> str:
         rows, columns = (",".join(map(self._print, axes)) for axes in (node.rows, node.named))
         return rf"1_{{{rows};{columns}}}"
@@ -135,12 +97,6 @@ class TexPrinter(NotationPrinter, LatexPrinter):
     def _print_Softmax(self, node: sp.Basic) -> str:
         return rf"\mathrm{{softmax}}_{{{self._print(node.axis)}}}\left({self._print(node.expression)}\right)"
 
-    def _print_EntriesAt(self, node: sp.Basic) -> str:
-        return self._print_DataAt(node)
-
-    def _print_RootAt(self, node: sp.Basic) -> str:
-        return rf"\sqrt{{{self._print_DataAt(node)}}}"
-
     # -- functions used in records
 
     def _print_Function(self, node: sp.Basic, exp: str | None = None) -> str:
@@ -149,25 +105,8 @@ class TexPrinter(NotationPrinter, LatexPrinter):
         printed = self._applied(node.func.__name__, node.args)
         return printed if exp is None else rf"\left({printed}\right)^{{{exp}}}"
 
-    def _applied(self, name: str, arguments: tuple[Any, ...]) -> str:
-        if name == "sum_s":
-            return self._memory(arguments[0])
-        if name in ("mean", "cov"):
-            printed = self.times.pair(self, *arguments) if len(arguments) == 2 else (self._print(arguments[0]),)
-            inner = f"{printed[0]}^{{2}}" if len(printed) == 2 and printed[0] == printed[1] else r"\, ".join(printed)
-            return rf"\left\langle {inner} \right\rangle"
-        if name == "d":
-            return r"\frac{{\partial {}}}{{\partial {}}}".format(*self.times.pair(self, *arguments))
-        if name == "outer":
-            return rf"{self._print(arguments[0])}\, {self._print(arguments[1])}{TOP}"
-        if name == "cycle":
-            return r" \leftarrow ".join(self._print(group) for group in arguments)
-        return f"{latex_name(name)}({', '.join(map(self._print, arguments))})"
-
-    def _memory(self, body: sp.Expr) -> str:
-        if memory_is_spectral(body):
-            return rf"\int_{{0}}^{{\tau}} \mathrm{{d}}\tau'\, {self.times.later_copy(self, body)}"
-        return rf"\sum_{{s}} {self._print(body)}"
+    def _function_word(self, name: str) -> str:
+        return latex_name(name)
 
     def _print_Sum(self, node: sp.Basic) -> str:
         if len(node.limits) != 1:
@@ -192,13 +131,7 @@ class TexPrinter(NotationPrinter, LatexPrinter):
             return self._matrix_parts(parts) if parts else [(False, "0")]
         if not getattr(expression, "is_Add", False):
             return [signed(self._print(expression))]
-        return [
-            signed(rf"\left({self._print(term)}\right)" if term.is_Add else self._print(term))
-            for term in ordered_terms(expression)
-        ]
-
-    def _print_Add(self, expression: sp.Basic, order: str | None = None) -> str:
-        return signed_sum(self.terms(expression))
+        return self._sum_terms(expression)
 
     def _print_Mul(self, expression: sp.Basic) -> str:
         negative, above, below, values, sums = split_product(expression)
@@ -243,9 +176,6 @@ class TexPrinter(NotationPrinter, LatexPrinter):
 
     # -- matrices over training times
 
-    def _print_DiagonalWeight(self, node: sp.Basic) -> str:
-        return rf"\mathrm{{diag}}\left[{self._print(node.weight)}\right]"
-
     def _print_BlockMatrix(self, node: sp.Basic) -> str:
         rows = [
             " & ".join(self._print(node.blocks[r, c]) for c in range(node.blockshape[1]))
@@ -254,9 +184,6 @@ class TexPrinter(NotationPrinter, LatexPrinter):
         return "\\begin{bmatrix}\n" + " \\\\\n".join(rows) + "\n\\end{bmatrix}"
 
     # -- matrices of a declaration
-
-    def _print_DiagonalMatrix(self, node: sp.Basic) -> str:
-        return rf"\mathrm{{diag}}\left({self._print(node.entries)}\right)"
 
     def _print_LabelTable(self, node: sp.Basic) -> str:
         table = f"{self._print(node.value)}{TOP if node.transposed else ''}"

@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import outermost
+from derive.algebra.nodes import Noise, at, times_of
 from derive.algebra.words import Letter
 from derive.equations.gaussian_laws import GaussianLaw, Laws
 from derive.equations.layout import Layout, lag_of, mean_key
@@ -22,7 +22,7 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import labels_along
 from derive.language.traits import split_traits, traits_in
-from derive.language.traversal import ByKind
+from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import (
     PAST,
     Each,
@@ -37,36 +37,18 @@ from derive.language.vectors import (
     shown,
 )
 from derive.printing import text
-from derive.program.comments import covariance_of, equations_of
-from derive.program.labels import selection
-from derive.program.nodes import (
-    SCALAR,
-    Do,
-    Formula,
-    Function,
-    Let,
-    Op,
-    Quoted,
-    Ref,
-    SiteProduct,
-    Slot,
-    Symbol,
-    Value,
-    WeightedSum,
-)
+from derive.printing.documents import comment_of_equation
+from derive.printing.of_training import covariance_line
+from derive.printing.statements import remembered
+from derive.program import nodes as ir
+from derive.program.labels import around_axis, selection
 from derive.program.recurrences import Coefficients
 from derive.records.method import ClosureKind, LabelSymmetry
 from derive.records.probe import SampledSiteValues
-from derive.records.system import (
-    Rule,
-    SystemField,
-    Term,
-    is_moment,
-    quadratic_pairs,
-    weighing,
-)
+from derive.records.saddle import NoiseKernel
+from derive.records.system import Rule, SystemField, Term, is_moment, quadratic_pairs, weighing
 
-ONE = Formula(sp.S.One)
+ONE = ir.Formula(sp.S.One)
 Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
 """An order parameter: correlation ("C", a, b), response ("R", a, b), mean in a coefficient of updates ("M", i), mean at
 one time ("F", i), law of the groups of sites ("S", sector), or means within each group ("W", sector, a, b)."""
@@ -86,7 +68,7 @@ class IntegratedLaw:
     """A nonlinear law of Gaussian arguments, with its functions as a value of the program."""
 
     law: GaussianLaw
-    functions: Value
+    functions: ir.Value
 
 
 @dataclass(frozen=True)
@@ -115,16 +97,16 @@ class Forward:
     closure: ClosureKind
     responses: str
     laws: Laws | None
-    time: Symbol
+    time: ir.Symbol
     coefficients: Coefficients
-    tables: tuple[Let, ...]
-    start: tuple[Let | Do, ...]
-    step: tuple[Let | Do, ...]
+    tables: tuple[ir.Let, ...]
+    start: tuple[ir.Let | ir.Do, ...]
+    step: tuple[ir.Let | ir.Do, ...]
     observables: tuple[Series, ...]
     means: tuple[Series, ...]
     kept: tuple[str, ...]
     """Means in sums over earlier times."""
-    order: tuple[tuple[Key, Value], ...]
+    order: tuple[tuple[Key, ir.Value], ...]
     remembered: tuple[Field, ...]
     idle: frozenset[Field]
     lags: dict[Field, int]
@@ -145,11 +127,11 @@ class Lowering:
     def __init__(self, layout: Layout, needs: Needs, laws: Laws | None, responses: str):
         self.layout, self.needs, self.laws, self.responses = layout, needs, laws, responses
         self.clock = layout.clock
-        self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
-        self.now_slot = Slot(Ref(self.time), self.time.hint)
+        self.time = ir.Symbol("t" if self.clock is None else self.clock.name, ir.SCALAR)
+        self.now_slot = ir.Slot(ir.Ref(self.time), self.time.hint)
         self.coefficients = Coefficients(layout)
         self.rules = {f.field: f for f in layout.fields}
-        self.done: dict[Field, Symbol] = {}
+        self.done: dict[Field, ir.Symbol] = {}
         """Fields computed at the current time."""
         self.kept: dict[sp.Expr, str] = {}
         """Names of the means in sums over earlier times, by expression."""
@@ -157,7 +139,7 @@ class Lowering:
         self.lags: dict[Field, int] = {}
         """Largest lag of each field outside sums."""
         self.overlaps: dict[tuple[str, str], None] = {}
-        self.lines: list[Let | Do] = []
+        self.lines: list[ir.Let | ir.Do] = []
 
     # -- the whole
 
@@ -175,7 +157,7 @@ class Lowering:
                     self._field(f)
             means, observables = self._followed(), self._observed()
             for average, key in self.kept.items():
-                self.lines.append(Do(Op("keep", (Quoted(key), self.number(average)))))
+                self.lines.append(ir.Do(ir.Op("keep", (ir.Quoted(key), self.number(average)))))
         step, self.lines = tuple(self.lines), []
         order = self._order()
         used = dict.fromkeys(symbol for symbol in self.coefficients.tables.values())
@@ -235,13 +217,13 @@ class Lowering:
 
     # -- numbers
 
-    def number(self, expression: sp.Expr) -> Formula:
+    def number(self, expression: sp.Expr) -> ir.Formula:
         """Return a number at the current time, per label or per site where it depends on labels or traits."""
         return self.formula(sp.sympify(expression))
 
     def formula(
-        self, expression: sp.Expr, slots: dict[FieldAt, Slot] | None = None, when: Slot | None = None
-    ) -> Formula:
+        self, expression: sp.Expr, slots: dict[FieldAt, ir.Slot] | None = None, when: ir.Slot | None = None
+    ) -> ir.Formula:
         """Return arithmetic of values, means, data and coefficients at the current time.
 
         Args:
@@ -256,7 +238,7 @@ class Lowering:
         moved: dict[sp.Basic, sp.Expr] = {} if when is None else {PAST: when}
         if self.clock is not None:
             moved[self.clock] = self.now_slot
-        return Formula(expression.xreplace(inner).xreplace(moved), None)
+        return ir.Formula(expression.xreplace(inner).xreplace(moved), None)
 
     def leaf(self, node: sp.Basic) -> sp.Expr:
         """Return the slot of a node that is not arithmetic."""
@@ -271,57 +253,59 @@ class Lowering:
         return self._leaf(node)
 
     @_of_past.on(Mean, Mix, Total)
-    def _kept_number(self, node: sp.Expr) -> Slot:
-        return Slot(Op("kept", (Quoted(self._kept(node)),)), shown(node))
+    def _kept_number(self, node: sp.Expr) -> ir.Slot:
+        return ir.Slot(ir.Op("kept", (ir.Quoted(self._kept(node)),)), shown(node))
 
     @_leaf.on(AppliedUndef)
-    def _coefficient(self, node: AppliedUndef) -> Slot:
+    def _coefficient(self, node: AppliedUndef) -> ir.Slot:
         recurrence, position = self.coefficients.owners[node.func.__name__]
         function = "coefficient" if recurrence.initial else "coefficients"
         taken = (self.coefficients.tables[recurrence], self.number(node.args[0]), position)
-        return Slot(Op(function, taken), str(node.func))
+        return ir.Slot(ir.Op(function, taken), str(node.func))
 
     @_leaf.on(Mean)
     def _mean_leaf(self, node: Mean) -> sp.Expr:
         return self._mean(node)
 
     @_leaf.on(FieldAt)
-    def _field_leaf(self, node: FieldAt) -> Slot:
-        return Slot(self.value(node), shown(node))
+    def _field_leaf(self, node: FieldAt) -> ir.Slot:
+        return ir.Slot(self.value(node), shown(node))
 
     @_leaf.on(DataAt)
-    def _data(self, node: DataAt) -> Slot:
-        return Slot(Op("data", (Formula(node.data, None), *self._when(node))), shown(node))
+    def _data(self, node: DataAt) -> ir.Slot:
+        return ir.Slot(ir.Op("data", (ir.Formula(node.data, None), *self._when(node))), shown(node))
 
     @_leaf.on(EntriesAt)
-    def _entries(self, node: EntriesAt) -> Slot:
-        return Slot(Op("entries", (Formula(node.data, None), int(node.turned), *self._when(node))), shown(node))
+    def _entries(self, node: EntriesAt) -> ir.Slot:
+        return ir.Slot(
+            ir.Op("entries", (ir.Formula(node.data, None), int(node.turned), *self._when(node))), shown(node)
+        )
 
     @_leaf.on(Mix)
-    def _mix(self, node: Mix) -> Slot:
+    def _mix(self, node: Mix) -> ir.Slot:
         table = self.table(node.table)
-        return Slot(Op("mixed", (table, self.number(node.vector), int(node.transposed))), shown(node))
+        return ir.Slot(ir.Op("mixed", (table, self.number(node.vector), int(node.transposed))), shown(node))
 
     @_leaf.on(Softmax)
-    def _softmax(self, node: Softmax) -> Slot:
-        return Slot(Op("softmax", (self.number(node.expression), *_along(node))), shown(node))
+    def _softmax(self, node: Softmax) -> ir.Slot:
+        return ir.Slot(ir.Op("softmax", (self.number(node.expression), *around_axis(node))), shown(node))
 
     @_leaf.on(Total)
-    def _total(self, node: Total) -> Slot:
-        return Slot(Op("total", (self.number(node.expression),)), shown(node))
+    def _total(self, node: Total) -> ir.Slot:
+        return ir.Slot(ir.Op("total", (self.number(node.expression),)), shown(node))
 
     @ByKind
-    def table(self, node: DataAt) -> Op:
+    def table(self, node: DataAt) -> ir.Op:
         """Return data as a matrix that acts on labels."""
-        return Op("table", (Formula(node.data, None), *self._when(node)))
+        return ir.Op("table", (ir.Formula(node.data, None), *self._when(node)))
 
     @table.on(RootAt)
-    def _root(self, node: RootAt) -> Op:
-        return Op("root", (Formula(node.data, None), *self._when(node)))
+    def _root(self, node: RootAt) -> ir.Op:
+        return ir.Op("root", (ir.Formula(node.data, None), *self._when(node)))
 
     @table.on(LabelSelection)
-    def _selection(self, node: LabelSelection) -> Op:
-        return Op("selection", selection(node).arguments)
+    def _selection(self, node: LabelSelection) -> ir.Op:
+        return ir.Op("selection", selection(node).arguments)
 
     def _when(self, node: DataAt) -> tuple[Any, ...]:
         """Return the time of data: none, a lag, or a fixed time."""
@@ -343,28 +327,28 @@ class Lowering:
     def _mean(self, average: Mean) -> sp.Expr:
         if is_moment(average):
             return self._moment(average)
-        return Slot(Op("mean", (self._averaged(average), int(bool(axes_of(average))))), shown(average))
+        return ir.Slot(ir.Op("mean", (self._averaged(average), int(bool(axes_of(average))))), shown(average))
 
     def _moment(self, average: Mean) -> sp.Expr:
         """Return a mean of a function of traits alone."""
         traits = [value.field for value in traits_in(average.expression)]
-        bound = {trait(): Symbol(trait.name, SCALAR) for trait in traits}
-        slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
-        function = Function(tuple(bound.values()), self.formula(average.expression, slots=slots))
-        names = tuple(Quoted(trait.name) for trait in traits)
-        return Slot(Op("moment", (Quoted(traits[0].sector.name), function, *names)), shown(average))
+        bound = {trait(): ir.Symbol(trait.name, ir.SCALAR) for trait in traits}
+        slots = {value: ir.Slot(ir.Ref(symbol), symbol.hint) for value, symbol in bound.items()}
+        function = ir.Function(tuple(bound.values()), self.formula(average.expression, slots=slots))
+        names = tuple(ir.Quoted(trait.name) for trait in traits)
+        return ir.Slot(ir.Op("moment", (ir.Quoted(traits[0].sector.name), function, *names)), shown(average))
 
-    def _averaged(self, average: Mean) -> Value:
+    def _averaged(self, average: Mean) -> ir.Value:
         """Return the argument of a mean as products of two vectors with coefficients."""
         pairs = quadratic_pairs(average)
         if pairs is None:
             raise DeclarationError(f"{shown(average)} is not quadratic, so the exact pass cannot average it")
-        return WeightedSum(tuple((ONE, self._product(c, a, b)) for c, a, b in pairs), None)
+        return ir.WeightedSum(tuple((ONE, self._product(c, a, b)) for c, a, b in pairs), None)
 
-    def _product(self, coefficient: sp.Expr, a: FieldAt, b: FieldAt) -> SiteProduct:
+    def _product(self, coefficient: sp.Expr, a: FieldAt, b: FieldAt) -> ir.SiteProduct:
         first, last = sorted((a, b), key=lambda v: (-self.lag(v), self.layout.rank.get(v.field, -1)))
         # the value that is known later comes first: its covariances with all others are known then
-        return SiteProduct(self.number(coefficient), (self.value(last), self.value(first)))
+        return ir.SiteProduct(self.number(coefficient), (self.value(last), self.value(first)))
 
     # -- vectors
 
@@ -379,40 +363,40 @@ class Lowering:
         """Return a field at the current time."""
         return field(self.clock) if field.timed else field()
 
-    def value(self, value: FieldAt) -> Value:
+    def value(self, value: FieldAt) -> ir.Value:
         """Return a vector over sites: a field at the current or an earlier time, a drawn vector, or a trait."""
         field, lag = value.field, self.lag(value)
         if field.role == "trait":
-            return Op("trait", (Quoted(field.name),))
+            return ir.Op("trait", (ir.Quoted(field.name),))
         if field.role in ("normal", "constant"):
-            return Op("drawn", (Quoted(field.name), *((lag,) if lag else ())))
+            return ir.Op("drawn", (ir.Quoted(field.name), *((lag,) if lag else ())))
         if lag:
             self.lags[field] = max(self.lags.get(field, 0), lag)
-            return Op("earlier", (Quoted(field.name), lag))
+            return ir.Op("earlier", (ir.Quoted(field.name), lag))
         if not field.timed and self.clock is not None and field not in self.done:
-            return Op("value", (Quoted(field.name),))
+            return ir.Op("value", (ir.Quoted(field.name),))
         if field not in self.done:
             raise DeclarationError(f"{shown(value)} is needed before it is computed; use it one step earlier")
-        return Ref(self.done[field])
+        return ir.Ref(self.done[field])
 
     def _field(self, f: SystemField) -> None:
         value = self._put(f)
-        symbol = self.done[f.field] = Symbol(f.field.name)
+        symbol = self.done[f.field] = ir.Symbol(f.field.name)
         remark = "\n".join((*equations_of(self.layout, f), *self._noises(f)))
-        self.lines.append(Let(symbol, value, remark))
+        self.lines.append(ir.Let(symbol, value, remark))
 
-    def _put(self, f: SystemField) -> Op:
+    def _put(self, f: SystemField) -> ir.Op:
         """Return the operation that computes a field, by its rule or its initial values."""
         value = self._rule(f, f.rule)
         if f.starts:
-            value = Op("starting", (tuple(self._rule(f, rule) for rule in f.starts), value))
-        return Op("put", (Quoted(f.field.name), value))
+            value = ir.Op("starting", (tuple(self._rule(f, rule) for rule in f.starts), value))
+        return ir.Op("put", (ir.Quoted(f.field.name), value))
 
     def _noises(self, f: SystemField) -> list[str]:
         covariances = () if f.product is None else self.layout.covariances(f.field)
         return [covariance_of(self.layout, c) for c in covariances]
 
-    def _rule(self, f: SystemField, rule: Rule) -> Value:
+    def _rule(self, f: SystemField, rule: Rule) -> ir.Value:
         if rule.product is not None:
             return self._matrix_product(f)
         if rule.laws:
@@ -424,12 +408,12 @@ class Lowering:
             raise DeclarationError(
                 f"the equation of {f.field} has {wrong} labels on its right side; {f.field} has {f.field.labels}"
             )
-        return WeightedSum(tuple((factor, value) for factor, value, _ in terms), None)
+        return ir.WeightedSum(tuple((factor, value) for factor, value, _ in terms), None)
 
-    def _law(self, f: SystemField, rule: Rule) -> Value:
+    def _law(self, f: SystemField, rule: Rule) -> ir.Value:
         raise DeclarationError(f"the law of {f.field} is not linear")
 
-    def _matrix_product(self, f: SystemField) -> Op:
+    def _matrix_product(self, f: SystemField) -> ir.Op:
         """Return a random matrix times a field: noise with its covariances, plus memory terms."""
         for m in self.layout.memories(f.field):
             if not m.fresh:
@@ -439,9 +423,9 @@ class Lowering:
                 self.remembered.setdefault(c.b)
         memories = tuple(self.number(m.coefficient) for m in self.layout.memories(f.field))
         covariances = tuple(self.number(c.coefficient) for c in self.layout.covariances(f.field))
-        return Op("product", (Quoted(f.field.name), memories, covariances))
+        return ir.Op("product", (ir.Quoted(f.field.name), memories, covariances))
 
-    def _term(self, term: Term, target: Field) -> tuple[Formula, Value, sp.Expr]:
+    def _term(self, term: Term, target: Field) -> tuple[ir.Formula, ir.Value, sp.Expr]:
         """Return the factor of a term, the vector that it multiplies, and the number of labels of the product."""
         if term.past is not None:
             return self._past_term(term, target)
@@ -449,7 +433,7 @@ class Lowering:
         value = self.value(term.vector)
         if term.pair is not None:
             left, right = term.pair
-            return factor, Op("met", (self.value(right), self.value(left), value)), right.field.labels
+            return factor, ir.Op("met", (self.value(right), self.value(left), value)), right.field.labels
         labels = term.vector.field.labels
         if term.mixing is None:
             if labels != 1 and term.vector.field.axes != target.axes:
@@ -459,11 +443,11 @@ class Lowering:
                 )
             return factor, value, labels if labels != 1 else width
         if term.mixing.table is None:
-            return factor, Op("total", (value,)), width
+            return factor, ir.Op("total", (value,)), width
         table = self.table(term.mixing.table)
-        return factor, Op("mixed", (table, value, int(term.mixing.transposed))), target.labels
+        return factor, ir.Op("mixed", (table, value, int(term.mixing.transposed))), target.labels
 
-    def _past_term(self, term: Term, target: Field) -> tuple[Formula, Value, sp.Expr]:
+    def _past_term(self, term: Term, target: Field) -> tuple[ir.Formula, ir.Value, sp.Expr]:
         """Return a sum over earlier times."""
         vector, reach = term.vector.field, int(sp.expand(sp.sympify(term.past) - self.clock))
         self._check_reach(reach, vector, target)
@@ -472,21 +456,25 @@ class Lowering:
             for node in outermost(coefficient, (Mean, Mix, Total)):
                 if node.has(PAST):
                     number = self.number(node.xreplace({PAST: self.clock}))
-                    self.lines.append(Do(Op("keep", (Quoted(self._kept(node)), number))))
-        weight: Value = self.formula(coefficient)
+                    self.lines.append(ir.Do(ir.Op("keep", (ir.Quoted(self._kept(node)), number))))
+        weight: ir.Value = self.formula(coefficient)
         if coefficient.has(PAST):
-            when = Symbol("s", SCALAR)
-            weight = Function((when,), self.formula(coefficient, when=Slot(Ref(when), "s")))
+            when = ir.Symbol("s", ir.SCALAR)
+            weight = ir.Function((when,), self.formula(coefficient, when=ir.Slot(ir.Ref(when), "s")))
         self.remembered.setdefault(vector)
         if term.pair is None:
-            arguments: tuple[Any, ...] = (Quoted(vector.name), reach, weight)
-            return self.number(of_traits), Op("past_sum", arguments), vector.labels
+            arguments: tuple[Any, ...] = (ir.Quoted(vector.name), reach, weight)
+            return self.number(of_traits), ir.Op("past_sum", arguments), vector.labels
         left, right = term.pair
         self.remembered.setdefault(left.field)
         if self.lag(right) == 1 and right.field in self.rules and left.field in self.rules and left.field.timed:
             self.overlaps.setdefault((right.field.name, left.field.name))
-        pair = (Quoted(left.field.name), self.value(right))
-        return self.number(of_traits), Op("past_sum", (Quoted(vector.name), reach, weight, *pair)), right.field.labels
+        pair = (ir.Quoted(left.field.name), self.value(right))
+        return (
+            self.number(of_traits),
+            ir.Op("past_sum", (ir.Quoted(vector.name), reach, weight, *pair)),
+            right.field.labels,
+        )
 
     def _check_reach(self, reach: int, vector: Field, target: Field) -> None:
         if reach > 0:
@@ -504,10 +492,10 @@ class Lowering:
             key = f"{mean_key(average, i, self.clock)[0]} {i}"  # no observable has a space in its name
             timed = self.clock is not None and any(v.time is not None for v in average.atoms(FieldAt))
             series.append(Series(key, (labels_along(axes_of(average)),), timed))
-            self.lines.append(Do(Op("record", (Quoted(key), self._recorded(moved)))))
+            self.lines.append(ir.Do(ir.Op("record", (ir.Quoted(key), self._recorded(moved)))))
         return tuple(series)
 
-    def _recorded(self, average: sp.Expr) -> Value:
+    def _recorded(self, average: sp.Expr) -> ir.Value:
         return self._observable(average) if isinstance(average, Total) else self.number(average)
 
     def _observed(self) -> tuple[Series, ...]:
@@ -516,56 +504,56 @@ class Lowering:
             axes = axes_of(value.expression) if isinstance(value, Each) else ()
             timed = self.clock is not None and bool(value.has(self.clock))
             series.append(Series(name, tuple(axis.size for axis in axes), timed))
-            op = Op("record", (Quoted(name), self._observable(value)))
-            self.lines.append(Do(op, f"{name} = {text(value)}"))
+            op = ir.Op("record", (ir.Quoted(name), self._observable(value)))
+            self.lines.append(ir.Do(op, f"{name} = {text(value)}"))
         return tuple(series)
 
     @ByKind
-    def _observable(self, value: sp.Expr) -> Value:
+    def _observable(self, value: sp.Expr) -> ir.Value:
         """Return an observable at the current time, averaged over labels outside total(...) and each(...)."""
         inner: dict[sp.Basic, sp.Expr] = {}
         for node in outermost(value, (Mean, Total)):
             number = self.number(node)
             labelled = node in value.atoms(Mean) and bool(axes_of(node))
-            inner[node] = Slot(Op("mean_of_labels", (number,)) if labelled else number, shown(node))
+            inner[node] = ir.Slot(ir.Op("mean_of_labels", (number,)) if labelled else number, shown(node))
         moved = {self.clock: self.now_slot} if self.clock is not None else {}
-        return Formula(value.xreplace(inner).xreplace(moved), None)
+        return ir.Formula(value.xreplace(inner).xreplace(moved), None)
 
     @_observable.on(Each)
-    def _each(self, value: Each) -> Value:
+    def _each(self, value: Each) -> ir.Value:
         return self.number(value.expression)
 
     # -- order parameters
 
-    def _order(self) -> tuple[tuple[Key, Value], ...]:
-        entries: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in self.needs.letters]
+    def _order(self) -> tuple[tuple[Key, ir.Value], ...]:
+        entries: list[tuple[Key, ir.Value]] = [(key_of(x), self._letter(x)) for x in self.needs.letters]
         for i, average in enumerate(self.needs.means):
             key = mean_key(average, i, self.clock)
-            entries.append((key, Op("series_before" if key[0] == "M" else "series", (Quoted(f"{key[0]} {i}"),))))
+            entries.append((key, ir.Op("series_before" if key[0] == "M" else "series", (ir.Quoted(f"{key[0]} {i}"),))))
         for sites in self.needs.sites:
             entries.append((sites.key, self._law_of_sites(sites)))
         for table in self.needs.tables:
-            ends = (Quoted(part) for kind, field in (table.left, table.right) for part in (kind, field.name))
-            entries.append((table.key, Op("by_value", (Quoted(table.sector.name), *ends))))
+            ends = (ir.Quoted(part) for kind, field in (table.left, table.right) for part in (kind, field.name))
+            entries.append((table.key, ir.Op("by_value", (ir.Quoted(table.sector.name), *ends))))
         return tuple(entries)
 
-    def _law_of_sites(self, sites: SampledSiteValues) -> Op:
+    def _law_of_sites(self, sites: SampledSiteValues) -> ir.Op:
         """Return the values of the diagonal entries in each group of sites, and the weights of the groups."""
         entries = (self.number(entry.function) for entry in sites.entries)
-        return Op("law_of_sites", (Quoted(sites.sector.name), *entries))
+        return ir.Op("law_of_sites", (ir.Quoted(sites.sector.name), *entries))
 
-    def _letter(self, letter: Letter) -> Value:
+    def _letter(self, letter: Letter) -> ir.Value:
         covariance = self._known_as_covariance(letter)
         if covariance is not None:
             factor, product = covariance
-            value = Op("covariance", (Quoted(product.name),))
-            return value if factor == 1 else WeightedSum(((self.number(factor), value),), None)
+            value = ir.Op("covariance", (ir.Quoted(product.name),))
+            return value if factor == 1 else ir.WeightedSum(((self.number(factor), value),), None)
         self.remembered.setdefault(letter.a)
         if letter.kind == "C":
             self.remembered.setdefault(letter.b)
         when = () if letter.time is None else (self.number(letter.time),)
-        names = Quoted(letter.a.name), Quoted(letter.b.name)
-        return Op("correlation" if letter.kind == "C" else "response", (*names, *when))
+        names = ir.Quoted(letter.a.name), ir.Quoted(letter.b.name)
+        return ir.Op("correlation" if letter.kind == "C" else "response", (*names, *when))
 
     def _known_as_covariance(self, letter: Letter) -> tuple[sp.Expr, Field] | None:
         """Return the factor and the noise whose covariance equals a correlation; None if there is none.
@@ -593,7 +581,27 @@ def key_of(letter: Letter) -> Key:
     return (letter.kind, *letter.shown)
 
 
-def _along(node: Softmax) -> tuple[sp.Expr, sp.Expr]:
-    """Return the number of labels on an axis, and the number of labels on the axes after it."""
-    axes = axes_of(node.expression)
-    return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])
+def equations_of(layout: Layout, f: SystemField) -> list[str]:
+    """Return the single-site equations of a field with their numbers: initial values, then the update rule."""
+    values = [f.field(first) for first in range(len(f.starts))] if f.field.timed else []
+    lines = zip((*values, at(f.field, layout.clock)), (*f.starts, f.rule), strict=True)
+    numbering = layout.numbering
+    tags = [*(numbering.starts[f.field, k] for k in range(len(f.starts))), numbering.laws[f.field]]
+    return [
+        f"[{tag}] {comment_of_equation(value, _right_side(layout, value, rule), layout.system)}"
+        for tag, (value, rule) in zip(tags, lines, strict=True)
+    ]
+
+
+def _right_side(layout: Layout, value: FieldAt, rule: Rule) -> sp.Expr:
+    if rule.product is None:
+        return rule.expression(layout.clock)
+    noise = Noise(value.field, *times_of(value.field, layout.clock))
+    return sp.Add(noise, *(remembered(m) for m in layout.memories(value.field)))
+
+
+def covariance_of(layout: Layout, covariance: NoiseKernel) -> str:
+    """Return the covariance of two noises as a comment with its equation number."""
+    line = covariance_line(covariance)
+    tag = layout.numbering.covariances[covariance.left, covariance.right]
+    return f"[{tag}] {comment_of_equation(line.left, line.right, layout.system)}"

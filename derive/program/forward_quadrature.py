@@ -18,22 +18,8 @@ from derive.equations.needs import Needs
 from derive.language.symbols import Sector
 from derive.language.traits import split_traits, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, axes_of, shown
+from derive.program import nodes as ir
 from derive.program.forward import ONE, Forward, IntegratedLaw, Lowering, TwoTimeTable
-from derive.program.nodes import (
-    SCALAR,
-    Call,
-    Formula,
-    Function,
-    Let,
-    Op,
-    Quoted,
-    Ref,
-    Slot,
-    Symbol,
-    Tuple,
-    Value,
-    WeightedSum,
-)
 from derive.records.method import ClosureKind
 from derive.records.system import Rule, SystemField, is_moment
 
@@ -50,7 +36,7 @@ class ByQuadrature(Lowering):
         self.integrands: dict[GaussianLaw, None] = {}
         self.without_time: set[Field] = set()
         """Arguments without time that are already computed."""
-        self.bound: dict[sp.Symbol, Symbol] = {}
+        self.bound: dict[sp.Symbol, ir.Symbol] = {}
         """Symbols of the arguments and numbers of laws."""
 
     def program(self) -> Forward:
@@ -84,33 +70,33 @@ class ByQuadrature(Lowering):
 
     # -- laws
 
-    def _law(self, f: SystemField, rule: Rule) -> Value:
+    def _law(self, f: SystemField, rule: Rule) -> ir.Value:
         number = next(i for i, other in enumerate(f.rules) if other is rule)
         parts = self.gaussian.parts[f.field, number]
-        terms: list[tuple[Formula, Value]] = [(self.number(c), self.value(v)) for c, v in parts.linear]
+        terms: list[tuple[ir.Formula, ir.Value]] = [(self.number(c), self.value(v)) for c, v in parts.linear]
         terms += [(self.number(c), self._integral("law", law)) for c, law in parts.laws]
         if parts.number != 0:
             terms.append((self.number(parts.number), self.value(self._one(f.field.sector))))
-        return WeightedSum(tuple(terms), None)
+        return ir.WeightedSum(tuple(terms), None)
 
     def _one(self, sector: Sector) -> FieldAt:
         return self.gaussian.ones[sector]()
 
-    def _integral(self, operation: str, law: GaussianLaw, *more: Any) -> Op:
+    def _integral(self, operation: str, law: GaussianLaw, *more: Any) -> ir.Op:
         """Return a law as a vector, or its average: the operation with the law's name, arguments and numbers."""
         self.integrands.setdefault(law)
         arguments = tuple(self._argument(field) for field in law.arguments)
         numbers = tuple(map(self.number, law.numbers))
         numbers_and_traits = (numbers, *more) if numbers or more else ()
-        return Op(operation, (Quoted(law.own.name), arguments, *numbers_and_traits))
+        return ir.Op(operation, (ir.Quoted(law.own.name), arguments, *numbers_and_traits))
 
-    def _argument(self, field: Field) -> Value:
+    def _argument(self, field: Field) -> ir.Value:
         """Return an argument of a law at the current time, defining a linear combination at its first use."""
         rule = self.gaussian.arguments.get(field)
         if rule is not None and field not in self.done and field not in self.without_time:
             terms = tuple(self._term(term, field)[:2] for term in rule.terms)
-            symbol = Symbol(field.name)
-            self.lines.append(Let(symbol, Op("put", (Quoted(field.name), WeightedSum(terms, None)))))
+            symbol = ir.Symbol(field.name)
+            self.lines.append(ir.Let(symbol, ir.Op("put", (ir.Quoted(field.name), ir.WeightedSum(terms, None)))))
             self.done[field] = symbol
             if not field.timed:
                 self.without_time.add(field)
@@ -122,20 +108,20 @@ class ByQuadrature(Lowering):
         slopes = None if law.slopes is None or not owned else self._function(law, *law.slopes)
         kinks = self._function(law, *law.kinks) if law.kinks else None
         straight = (True,) if law.straight else ()
-        value = Function(self._parameters(law), self._body(law, law.expression))
-        return IntegratedLaw(law, Call("GaussianFunction", (value, slopes, kinks, law.kinds, *straight), None))
+        value = ir.Function(self._parameters(law), self._body(law, law.expression))
+        return IntegratedLaw(law, ir.Call("GaussianFunction", (value, slopes, kinks, law.kinds, *straight), None))
 
-    def _function(self, law: GaussianLaw, *bodies: sp.Expr) -> Function:
-        return Function(self._parameters(law), Tuple(tuple(self._body(law, body) for body in bodies)))
+    def _function(self, law: GaussianLaw, *bodies: sp.Expr) -> ir.Function:
+        return ir.Function(self._parameters(law), ir.Tuple(tuple(self._body(law, body) for body in bodies)))
 
-    def _parameters(self, law: GaussianLaw) -> tuple[Symbol, ...]:
+    def _parameters(self, law: GaussianLaw) -> tuple[ir.Symbol, ...]:
         symbols = (*law.symbols, *law.number_symbols)
-        return tuple(self.bound.setdefault(symbol, Symbol(str(symbol), SCALAR)) for symbol in symbols)
+        return tuple(self.bound.setdefault(symbol, ir.Symbol(str(symbol), ir.SCALAR)) for symbol in symbols)
 
-    def _body(self, law: GaussianLaw, body: sp.Expr) -> Formula:
+    def _body(self, law: GaussianLaw, body: sp.Expr) -> ir.Formula:
         symbols = (*law.symbols, *law.number_symbols)
-        slots = {s: Slot(Ref(name), str(s)) for s, name in zip(symbols, self._parameters(law), strict=True)}
-        return Formula(sp.sympify(body).xreplace(slots))
+        slots = {s: ir.Slot(ir.Ref(name), str(s)) for s, name in zip(symbols, self._parameters(law), strict=True)}
+        return ir.Formula(sp.sympify(body).xreplace(slots))
 
     # -- averages
 
@@ -143,7 +129,7 @@ class ByQuadrature(Lowering):
         if is_moment(average):
             return self._moment(average)
         parts = self.gaussian.average(average)
-        products: list[tuple[Formula, Value]] = []
+        products: list[tuple[ir.Formula, ir.Value]] = []
         for term in sp.Add.make_args(sp.expand(average.expression)):
             coefficient, core = factors(term)
             pair = product_of(core)
@@ -153,12 +139,12 @@ class ByQuadrature(Lowering):
             products.append((ONE, self._product(coefficient, value, self._one(value.field.sector))))
         terms: list[sp.Expr] = []
         if products:
-            op = Op("mean", (WeightedSum(tuple(products), None), int(bool(axes_of(average)))))
-            terms.append(Slot(op, shown(average)))
+            op = ir.Op("mean", (ir.WeightedSum(tuple(products), None), int(bool(axes_of(average)))))
+            terms.append(ir.Slot(op, shown(average)))
         for coefficient, law in parts.laws:
             number, of_traits = split_traits(coefficient)
             op = self._integral("average", law, *self._of_traits(of_traits))
-            terms.append(self.number(number).expression * Slot(op, law.shown))
+            terms.append(self.number(number).expression * ir.Slot(op, law.shown))
         for part in sp.Add.make_args(parts.number):
             number, of_traits = split_traits(part)
             moment = sp.S.One if of_traits == 1 else self._moment(Mean(of_traits))
@@ -169,10 +155,10 @@ class ByQuadrature(Lowering):
         """Return a factor as a function of traits, followed by their names; empty for the factor one."""
         if factor == 1:
             return ()
-        bound = {value: Symbol(value.field.name, SCALAR) for value in traits_in(factor)}
-        slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
-        function = Function(tuple(bound.values()), self.formula(factor, slots=slots))
-        return (function, *(Quoted(value.field.name) for value in bound))
+        bound = {value: ir.Symbol(value.field.name, ir.SCALAR) for value in traits_in(factor)}
+        slots = {value: ir.Slot(ir.Ref(symbol), symbol.hint) for value, symbol in bound.items()}
+        function = ir.Function(tuple(bound.values()), self.formula(factor, slots=slots))
+        return (function, *(ir.Quoted(value.field.name) for value in bound))
 
 
 def refusals(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import sympy as sp
 
+from derive.language.symbols import free_name
 from derive.language.traits import Trait
 from derive.language.vectors import Field
 from derive.program.forward import Forward, IntegratedLaw, Series
@@ -54,10 +55,10 @@ class ForwardText(ModuleText):
         if self.sharing is not None:
             taken = {source.name for source in program.layout.system.sources}
             for channel in self.sharing.channels:
-                self.channels[channel] = _unused(channel.hint, taken)
+                self.channels[channel] = free_name(channel.hint, taken)
             taken = set()
             for span in self.sharing.spans:
-                self.spans[span] = _unused(span.hint, taken)
+                self.spans[span] = free_name(span.hint, taken)
 
     def module(self) -> str:
         program = self.program
@@ -294,11 +295,3 @@ class ForwardText(ModuleText):
 
 def _tuple(name: str, entries: Iterable[str]) -> list[str]:
     return [f"{name}=(", *indented(f"{entry}," for entry in entries), "),"]
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    """Return a variant of the name that is not taken, and mark it as taken."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

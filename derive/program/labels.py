@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.language.symbols import labels_along
-from derive.language.vectors import LabelSelection, axes_of
+from derive.language.vectors import LabelSelection, Softmax, Total, axes_of
 from derive.program.nodes import Call, Value
 
 
@@ -20,3 +20,9 @@ def apart(value: Value, expression: sp.Expr) -> Value:
     """Return the value with its last axis, which runs over all labels, reshaped to one axis per label axis."""
     axes = axes_of(expression)
     return value if len(axes) < 2 else Call("apart", (value, tuple(axis.size for axis in axes)), None)
+
+
+def around_axis(node: Softmax | Total) -> tuple[sp.Expr, sp.Expr]:
+    """Return the number of labels on the axis of a sum, and the number of labels on the axes after it."""
+    axes = axes_of(node.expression)
+    return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])

@@ -290,7 +290,7 @@ class Tuple(Value):
 @ByKind
 def as_argument(argument: Any) -> Value | int | None:
     """Return an argument of a runtime function as a value; integers and None are unchanged."""
-    return argument  # type: ignore[no-any-return]
+    return argument
 
 
 as_argument.on(Symbol)(Ref)

@@ -9,45 +9,23 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import Z, index_size, outermost
+from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import SiteEntry, SiteNormal, TraitAverage
 from derive.algebra.words import Combination, DiagonalFactor, Letter, Weighed, Word
-from derive.equations.layout import Layout, mean_key
+from derive.equations.layout import Layout, mean_key, probe_tag
 from derive.equations.needs import squares_of
-from derive.equations.numbering import probe_tag
 from derive.equations.wording import as_declared
 from derive.language.contents import atoms
 from derive.language.symbols import Clock, EngineSymbol, Parameter
 from derive.language.traits import Trait, traits_in
-from derive.language.traversal import ByKind
+from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import PAST, Field, Mean, Total, axes_of, shown
 from derive.printing import text
 from derive.printing.documents import comment
 from derive.printing.lettering import current
+from derive.program import nodes as ir
 from derive.program.at_sites import AtSites, at_groups
 from derive.program.forward import Key, key_of
-from derive.program.nodes import (
-    SCALAR,
-    Blocks,
-    Call,
-    Definition,
-    Formula,
-    Function,
-    Item,
-    Let,
-    MatMul,
-    Quoted,
-    Ref,
-    RuntimeRecord,
-    Slot,
-    Symbol,
-    Transposed,
-    Tuple,
-    Value,
-    WeightedSum,
-    keys_read,
-    symbols_in,
-)
 from derive.program.recurrences import Coefficients
 from derive.program.tables import coefficient_table
 from derive.records.method import LabelSymmetry
@@ -92,24 +70,24 @@ class _Spectral(AtSites):
     ):
         self.projected, self.means = projected, means
         self.clock = layout.clock
-        self.r, self.order, self.s = Symbol("r"), Symbol("order"), Symbol("s", SCALAR)
+        self.r, self.order, self.s = ir.Symbol("r"), ir.Symbol("order"), ir.Symbol("s", ir.SCALAR)
         self.steps = sp.S.One if self.clock is None else self.clock.steps
-        self.when = Symbol("when", (self.steps,))
+        self.when = ir.Symbol("when", (self.steps,))
         self.times = projected.system.stopping
         self.coefficients = Coefficients(layout, of_clock=self.of_run)
-        self.letters: dict[Key, Symbol] = {}
+        self.letters: dict[Key, ir.Symbol] = {}
         averaged = {value.field for average in _averages(projected) for value in traits_in(average.expression)}
         normals = tuple(normal for spread in projected.spreads for normal in spread.normals)
         traits = (trait for trait in (*atoms(projected.system.model, Trait), *normals) if trait in averaged)
-        self.gained = Symbol("gained")
+        self.gained = ir.Symbol("gained")
         self.gains = dict(gains)
         super().__init__(traits, {self.r: projected.bulk_symbols, self.gained: gains.values()})
-        self.leaves |= {MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
+        self.leaves |= {MAP: ir.Slot(ir.Ref(self.s), "s"), PAST: ir.Slot(ir.Ref(self.when), "s")}
         self.values |= {entry: at_groups(entry) for sites in projected.sampled for entry in sites.entries}
         drawn = (sites for sites in projected.sampled if not (of_bulk and sites.of_traits))
-        self.law |= {sites: Symbol(f"law_{sites.sector}") for sites in drawn}
+        self.law |= {sites: ir.Symbol(f"law_{sites.sector}") for sites in drawn}
 
-    def number(self, expression: sp.Expr) -> Formula:
+    def number(self, expression: sp.Expr) -> ir.Formula:
         """Return a scalar, or weights over the times before the last update."""
         expression = sp.sympify(expression)
         expression = expression.xreplace(self.gains)
@@ -119,68 +97,68 @@ class _Spectral(AtSites):
             if isinstance(node, AppliedUndef):
                 inner[node] = self.coefficients.at(node, self.number, (self.steps,))
             elif not isinstance(node, TraitAverage):
-                inner[node] = Slot(self._mean(node), "mean")
-        return Formula(super().number(expression.xreplace(inner)).expression, (self.steps,) if over else SCALAR)
+                inner[node] = ir.Slot(self._mean(node), "mean")
+        return ir.Formula(super().number(expression.xreplace(inner)).expression, (self.steps,) if over else ir.SCALAR)
 
-    def averaged_over(self, average: TraitAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
+    def averaged_over(self, average: TraitAverage) -> tuple[tuple[Trait, ...], tuple[ir.Ref, ...]]:
         """Return the traits, or all sampled values of a site, over which an average is taken, and their laws."""
         sites = self._sampled(average.expression)
         if sites is None:
             traits = tuple(value.field for value in traits_in(average.expression))
-            return traits, tuple(Ref(self.law[trait]) for trait in traits)
-        return tuple(sites.entries), (Ref(self.law[sites]),)
+            return traits, tuple(ir.Ref(self.law[trait]) for trait in traits)
+        return tuple(sites.entries), (ir.Ref(self.law[sites]),)
 
     def _sampled(self, expression: sp.Expr) -> SampledSiteValues | None:
         """Return the sampled values of a site on which an expression depends; None if its traits have known laws."""
         traits = {value.field for value in traits_in(expression)}
         return next((sites for sites in self.projected.sampled if traits & set(sites.entries)), None)
 
-    def _over_sites(self, average: TraitAverage) -> Value:
+    def _over_sites(self, average: TraitAverage) -> ir.Value:
         if self._sampled(average.expression) is None:
             return super()._over_sites(average)
         function, law = self._of_entries(average.expression)
-        return Call("over_sites", (self.z, function, law), SCALAR)
+        return ir.Call("over_sites", (self.z, function, law), ir.SCALAR)
 
-    def _of_entries(self, expression: sp.Expr) -> tuple[Function, Ref]:
+    def _of_entries(self, expression: sp.Expr) -> tuple[ir.Function, ir.Ref]:
         """Return a function of all sampled values at the sites of a sector, and their law."""
         sites = self._sampled(expression)
         assert sites is not None, "its traits are sampled"
-        return self._of_traits(expression, sites.entries), Ref(self.law[sites])
+        return self._of_traits(expression, sites.entries), ir.Ref(self.law[sites])
 
-    def _law(self, trait: Trait | SampledSiteValues) -> Value:
+    def _law(self, trait: Trait | SampledSiteValues) -> ir.Value:
         if isinstance(trait, SampledSiteValues):
-            return Call("sampled_law", (Formula(trait.law, None),), None)
+            return ir.Call("sampled_law", (ir.Formula(trait.law, None),), None)
         functions = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
         breaks = _breaks(functions, trait)
-        places = Tuple(tuple(map(self.number, breaks)))
+        places = ir.Tuple(tuple(map(self.number, breaks)))
         if not isinstance(trait, SiteNormal):
             if trait.discrete or not breaks:
                 return super()._law(trait)
             whole = super()._law(trait)
-            assert isinstance(whole, Call)
-            return Call("density_between", (*whole.arguments, places), None)
+            assert isinstance(whole, ir.Call)
+            return ir.Call("density_between", (*whole.arguments, places), None)
         if any(place != 0 for place in breaks):
-            return Call("normal_between", (Ref(self.nodes), places), None)
+            return ir.Call("normal_between", (ir.Ref(self.nodes), places), None)
         broken = any(expression.has(*_BROKEN) for expression in functions)
-        return Call("standard_normal", (self.nodes, int(broken)), None)
+        return ir.Call("standard_normal", (self.nodes, int(broken)), None)
 
     @property
-    def law_arguments(self) -> tuple[Symbol, ...]:
+    def law_arguments(self) -> tuple[ir.Symbol, ...]:
         """The arguments of functions in addition to the bulk responses."""
         return (self.laws,) if self.law else ()
 
-    def driving(self, probe: Field) -> tuple[Symbol, ...]:
+    def driving(self, probe: Field) -> tuple[ir.Symbol, ...]:
         """Return the arguments of the functions that map a source in the equation of a probe field to the unknowns."""
         return (self.z, self.r, self.order, *self.law_arguments) if probe in self.projected.differing else (self.order,)
 
-    def _mean(self, average: Mean) -> Value:
+    def _mean(self, average: Mean) -> ir.Value:
         """Return a mean over the times before the last update, or at a fixed time."""
-        table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
+        table = ir.Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
         taken = weighing(average, self.clock)[1]
         if taken is None:
-            return Call("by_time", (table,), None)
+            return ir.Call("by_time", (table,), None)
         last = {} if self.times is None else {self.times.clock.steps: self.times.stop}
-        return Call("taken_at", (table, sp.sympify(taken).xreplace(last)), SCALAR)
+        return ir.Call("taken_at", (table, sp.sympify(taken).xreplace(last)), ir.SCALAR)
 
     @property
     def of_run(self) -> dict[sp.Symbol, sp.Expr]:
@@ -191,74 +169,76 @@ class _Spectral(AtSites):
         """Return the mask that removes spikes added after the matrix is taken."""
         return (DiagonalFactor(self.times.mask, field),) if self.times is not None and field.timed else ()
 
-    def taken(self, average: Mean) -> Value:
+    def taken(self, average: Mean) -> ir.Value:
         """Return a mean at its fixed time, or a mean of fields without time."""
         mean = self._mean(average)
-        if isinstance(mean, Call) and mean.function == "by_time":
-            return Call("taken_at", (*mean.arguments, 0), SCALAR)
+        if isinstance(mean, ir.Call) and mean.function == "by_time":
+            return ir.Call("taken_at", (*mean.arguments, 0), ir.SCALAR)
         return mean
 
     def function(
-        self, name: str, arguments: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
-    ) -> Definition:
+        self, name: str, arguments: Iterable[ir.Symbol], doc: str, result: ir.Value, body: tuple[ir.Let, ...] = ()
+    ) -> ir.Definition:
         """Return a function, preceded by the coefficient tables that its result needs."""
-        used = {symbol: None for value in (result, *(let.value for let in body)) for symbol in symbols_in(value)}
+        used = {symbol: None for value in (result, *(let.value for let in body)) for symbol in ir.symbols_in(value)}
         first = self.coefficients.statements(used)
         letters = {key: symbol for key, symbol in self.letters.items() if symbol in used}
-        first += tuple(Let(s, Call("operator", (Item(self.order, key),), s.shape)) for key, s in letters.items())
+        first += tuple(
+            ir.Let(s, ir.Call("operator", (ir.Item(self.order, key),), s.shape)) for key, s in letters.items()
+        )
         if self.when in used:
-            first += (Let(self.when, Call("arange", (self.steps,), self.when.shape)),)
+            first += (ir.Let(self.when, ir.Call("arange", (self.steps,), self.when.shape)),)
         return super().function(name, arguments, doc, result, (*first, *body))
 
     # -- matrices over training times
 
     @ByKind
-    def letter(self, letter: Letter | DiagonalFactor | Weighed) -> Value:
+    def letter(self, letter: Letter | DiagonalFactor | Weighed) -> ir.Value:
         """Return a factor of a word."""
         raise TypeError(f"{letter} is not a factor of a word")
 
     @letter.on(Weighed)
-    def _weighed(self, letter: Weighed) -> Value:
+    def _weighed(self, letter: Weighed) -> ir.Value:
         function, law = self._of_entries(letter.weight)
         shape = letter.T.shape if letter.turned else letter.shape
-        weighed = Call("weighed", (function, law, Item(self.order, letter.table.key)), shape)
-        return Transposed(weighed) if letter.turned else weighed
+        weighed = ir.Call("weighed", (function, law, ir.Item(self.order, letter.table.key)), shape)
+        return ir.Transposed(weighed) if letter.turned else weighed
 
     @letter.on(Letter)
-    def _order_parameter(self, letter: Letter) -> Value:
+    def _order_parameter(self, letter: Letter) -> ir.Value:
         key = key_of(letter)
         if key not in self.letters:
-            self.letters[key] = Symbol(_as_name(key), letter.shape)
-        symbol = Ref(self.letters[key])
-        return Transposed(symbol) if letter.transposed else symbol
+            self.letters[key] = ir.Symbol(_as_name(key), letter.shape)
+        symbol = ir.Ref(self.letters[key])
+        return ir.Transposed(symbol) if letter.transposed else symbol
 
     @letter.on(DiagonalFactor)
-    def _diagonal(self, letter: DiagonalFactor) -> Value:
+    def _diagonal(self, letter: DiagonalFactor) -> ir.Value:
         spectral = sp.sympify(letter.weight).has(Z, *self.projected.bulk_symbols)
         assert self.law or not spectral, (
             "at many points at once A(z) depends on z through coefficients of matrices alone"
         )
         size = index_size(letter.field)
         labels = letter.field.labels
-        return Call("diagonal", (self.number(letter.weight), size, labels), (size, size))
+        return ir.Call("diagonal", (self.number(letter.weight), size, labels), (size, size))
 
-    def word(self, word: Word, size: sp.Expr) -> Value:
+    def word(self, word: Word, size: sp.Expr) -> ir.Value:
         if not word:
-            return Call("identity", (size,), (size, size))
+            return ir.Call("identity", (size,), (size, size))
         product = self.letter(word[0])
         for letter in word[1:]:
-            product = MatMul(product, self.letter(letter))
+            product = ir.MatMul(product, self.letter(letter))
         return product
 
-    def combination(self, combination: Combination, rows: sp.Expr, columns: sp.Expr, sign: int = 1) -> WeightedSum:
+    def combination(self, combination: Combination, rows: sp.Expr, columns: sp.Expr, sign: int = 1) -> ir.WeightedSum:
         terms = tuple((self.number(sign * scale), self.word(word, rows)) for scale, word in combination)
-        assert all(scale.shape == SCALAR for scale, _ in terms), "weights over times stand in diagonal matrices"
-        return WeightedSum(terms, (rows, columns))
+        assert all(scale.shape == ir.SCALAR for scale, _ in terms), "weights over times stand in diagonal matrices"
+        return ir.WeightedSum(terms, (rows, columns))
 
 
 def probe_record(
     pencil: Pencil, layout: Layout, means: tuple[Mean, ...], labels: LabelSymmetry | None = None
-) -> RuntimeRecord:
+) -> ir.RuntimeRecord:
     """Return the record of a probed matrix: A(z), its right-hand sides, alignments, cycles and symmetry.
 
     Args:
@@ -275,7 +255,7 @@ def probe_record(
         f"[{probe_tag('A', row, projected.system)}] {_unknown(u, projected)}"
         for row, u in enumerate(projected.unknowns)
     )
-    whole = Blocks(rows, tuple(sizes), tuple(sizes), remarks)
+    whole = ir.Blocks(rows, tuple(sizes), tuple(sizes), remarks)
     doc = "A(z), a row of blocks for the equation of each unknown."
     a_matrix = build.function("a_matrix", (build.z, build.r, build.order, *build.law_arguments), doc, whole)
     named = {
@@ -292,12 +272,12 @@ def probe_record(
         "stopping": None if build.times is None else _stopping(build.times),
         "alike": alike_record(labels) if labels is not None and _falls_apart(blocks, layout, labels) else None,
     }
-    return RuntimeRecord("Probe", (), named)
+    return ir.RuntimeRecord("Probe", (), named)
 
 
-def alike_record(labels: LabelSymmetry) -> RuntimeRecord:
+def alike_record(labels: LabelSymmetry) -> ir.RuntimeRecord:
     """Return the record of labels that are equivalent under permutations."""
-    return RuntimeRecord("AlikeLabels", (tuple(str(axis.size) for axis in labels.axes), labels.group.components))
+    return ir.RuntimeRecord("AlikeLabels", (tuple(str(axis.size) for axis in labels.axes), labels.group.components))
 
 
 def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
@@ -327,11 +307,11 @@ def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> 
     return free and plain and all(field.labelled for field in fields)
 
 
-def _stopping(times: ProbeTimes) -> RuntimeRecord:
-    return RuntimeRecord("Stopping", (times.clock.steps.name, times.stop.name, times.run.name, times.ahead))
+def _stopping(times: ProbeTimes) -> ir.RuntimeRecord:
+    return ir.RuntimeRecord("Stopping", (times.clock.steps.name, times.stop.name, times.run.name, times.ahead))
 
 
-def cycle_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[Definition, ...]:
+def cycle_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[ir.Definition, ...]:
     """Return the functions that compute the constant matrix of each cycle."""
     build = _Spectral(pencil.blocks.projected, layout, means)
     return tuple(_pencil(build, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
@@ -344,10 +324,12 @@ def _unknown(unknown: Unknown, projected: ProjectedProbe) -> str:
     return text(sp.Symbol(unknown.name), projected)
 
 
-def _measure(build: _Spectral) -> Definition:
+def _measure(build: _Spectral) -> ir.Definition:
     numbers = build.projected.measured
     doc = "What the training level gives to the bulk: " + ", ".join(f"{x.name} = {text(x.average)}" for x in numbers)
-    return build.function("measure", (build.order,), f"{doc}.", Tuple(tuple(build.taken(x.average) for x in numbers)))
+    return build.function(
+        "measure", (build.order,), f"{doc}.", ir.Tuple(tuple(build.taken(x.average) for x in numbers))
+    )
 
 
 def _as_name(key: Iterable[Any]) -> str:
@@ -446,7 +428,7 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     return not any(sp.sympify(e).xreplace({times.mask: sp.S.One}).has(*ends) for e in expressions)
 
 
-def _side(build: _Spectral, side: Directions) -> RuntimeRecord:
+def _side(build: _Spectral, side: Directions) -> ir.RuntimeRecord:
     """Return the right-hand side for sources along the spikes, the rows that read them, and their Gram matrix."""
     unknowns, drive = build.projected.unknowns, dict(side.drive)
 
@@ -455,7 +437,7 @@ def _side(build: _Spectral, side: Directions) -> RuntimeRecord:
         for r, u in enumerate(unknowns)
     )
 
-    def product(a: Field, b: Field) -> Value:
+    def product(a: Field, b: Field) -> ir.Value:
         return build.word((*build.there(a), Letter.correlation(a, b), *build.there(b)), index_size(a))
 
     rows = tuple(
@@ -470,34 +452,36 @@ def _side(build: _Spectral, side: Directions) -> RuntimeRecord:
     ).rstrip()
     heights, widths = tuple(u.size for u in unknowns), tuple(map(index_size, side.fields))
     arguments = build.driving(side.probe)
-    result = Tuple((Blocks(driven, heights, widths), Blocks(rows, widths, heights), Blocks(gram, widths, widths)))
-    return RuntimeRecord(
+    result = ir.Tuple(
+        (ir.Blocks(driven, heights, widths), ir.Blocks(rows, widths, heights), ir.Blocks(gram, widths, widths))
+    )
+    return ir.RuntimeRecord(
         "Side", (side.side, build.function(f"{side.side}_spikes", arguments, doc, result)), _sited(arguments)
     )
 
 
-def _sited(arguments: tuple[Symbol, ...]) -> dict[str, bool]:
+def _sited(arguments: tuple[ir.Symbol, ...]) -> dict[str, bool]:
     """Return the flag `sited` where the response to a source depends on z, because its sites differ."""
     return {"sited": True} if len(arguments) > 1 else {}
 
 
-def _seen(unknown: Unknown, wanted: Unknown, block: Value | None = None) -> Value:
+def _seen(unknown: Unknown, wanted: Unknown, block: ir.Value | None = None) -> ir.Value:
     """Return the block of one unknown in the rows that select another: zero, or the identity (or `found`)."""
     size = wanted.size
     if unknown != wanted:
-        return WeightedSum((), (size, unknown.size))
-    return Call("identity", (size,), (size, size)) if block is None else block
+        return ir.WeightedSum((), (size, unknown.size))
+    return ir.Call("identity", (size,), (size, size)) if block is None else block
 
 
-def _aligned(build: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
+def _aligned(build: _Spectral, number: int, aligned: Aligned) -> ir.RuntimeRecord:
     """Return the source along a direction, the rows that read it, and its time."""
     direction, unknowns = aligned.direction, build.projected.unknowns
     size, name, drive = index_size(direction.field), text(direction.field), dict(aligned.drive)
     everything = (*unknowns, *aligned.later)
 
-    def driven(group: tuple[Unknown, ...], first: int) -> Blocks:
+    def driven(group: tuple[Unknown, ...], first: int) -> ir.Blocks:
         rows = tuple((build.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(group))
-        return Blocks(rows, tuple(u.size for u in group), (size,))
+        return ir.Blocks(rows, tuple(u.size for u in group), (size,))
 
     doc = (
         f"For a source along {name}: the right-hand side of A(z) q = b,\n"
@@ -505,9 +489,9 @@ def _aligned(build: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
         "and the matrix with its mean squares on the diagonal.\n"
     ).rstrip()
     seen = tuple(_seen(u, aligned.unknown) for u in everything)
-    rows = Blocks((seen,), (aligned.unknown.size,), tuple(u.size for u in everything))
+    rows = ir.Blocks((seen,), (aligned.unknown.size,), tuple(u.size for u in everything))
     result, arguments = (
-        Tuple((driven(unknowns, 0), rows, build.letter(squares_of(aligned)))),
+        ir.Tuple((driven(unknowns, 0), rows, build.letter(squares_of(aligned)))),
         build.driving(aligned.probe),
     )
     source = build.function(f"along_{number}", arguments, doc, result)
@@ -522,7 +506,7 @@ def _aligned(build: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
             "and what they add to the right-hand side of A(z) q = b.\n"
         ).rstrip()
         feeds = dict(aligned.feeds)
-        added = Blocks(
+        added = ir.Blocks(
             tuple(
                 tuple(build.combination(feeds.get((r, c), ()), u.size, v.size) for c, v in enumerate(aligned.earlier))
                 for r, u in enumerate(unknowns)
@@ -531,14 +515,14 @@ def _aligned(build: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
             tuple(v.size for v in aligned.earlier),
         )
         rows = _equations(build, aligned.earlier, aligned.earlier, dict(aligned.sources))
-        whole = Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
+        whole = ir.Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
         earlier = build.function(f"earlier_{number}", (build.z, build.r, build.order, *build.law_arguments), doc, whole)
     if direction.time is not None and direction.time != build.clock:
-        taken = Formula(direction.time.xreplace(build.of_run))
+        taken = ir.Formula(direction.time.xreplace(build.of_run))
         time = build.function(f"time_{number}", (), f"The time of {text(direction)}.", taken)
     field = direction.field
     description = (aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes))
-    return RuntimeRecord("Direction", (*description, source, later, earlier, time), _sited(arguments))
+    return ir.RuntimeRecord("Direction", (*description, source, later, earlier, time), _sited(arguments))
 
 
 def _equations(
@@ -546,13 +530,13 @@ def _equations(
     rows: tuple[Unknown, ...],
     columns: tuple[Unknown, ...],
     couplings: dict[tuple[int, int], Combination],
-) -> Blocks:
+) -> ir.Blocks:
     """Return propagators minus couplings, one row of blocks per unknown."""
     propagator = dict(build.projected.propagator)
     index = {probe: i for i, probe in enumerate(build.projected.probes)}
-    table: list[tuple[Value, ...]] = []
+    table: list[tuple[ir.Value, ...]] = []
     for r, unknown in enumerate(rows):
-        row: list[Value] = []
+        row: list[ir.Value] = []
         for c, other in enumerate(columns):
             same = (unknown.kind, unknown.field) == (other.kind, other.field)
             scalar = propagator.get((index[unknown.probe], index[other.probe]), sp.S.Zero) if same else sp.S.Zero
@@ -561,22 +545,22 @@ def _equations(
             block = Block(scalar, couplings.get((r, c), ()))
             row.append(_block(build, block, unknown.size, other.size))
         table.append(tuple(row))
-    return Blocks(tuple(table), tuple(u.size for u in rows), tuple(u.size for u in columns))
+    return ir.Blocks(tuple(table), tuple(u.size for u in rows), tuple(u.size for u in columns))
 
 
-def _block(build: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> WeightedSum:
+def _block(build: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> ir.WeightedSum:
     couplings = build.combination(block.combination, rows, columns, sign=-1)
     if block.scalar == 0:
         return couplings
-    identity = (build.number(block.scalar), Call("identity", (rows,), (rows, columns)))
-    return WeightedSum((identity, *couplings.terms), couplings.shape)
+    identity = (build.number(block.scalar), ir.Call("identity", (rows,), (rows, columns)))
+    return ir.WeightedSum((identity, *couplings.terms), couplings.shape)
 
 
-def _pencil(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> Definition:
+def _pencil(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> ir.Definition:
     unknowns = blocks.projected.unknowns
-    product: Value | None = None
+    product: ir.Value | None = None
     for group, following in zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True):
-        coupling = Blocks(
+        coupling = ir.Blocks(
             tuple(
                 tuple(
                     build.combination(blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size)
@@ -587,14 +571,14 @@ def _pencil(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycl
             tuple(unknowns[r].size for r in group),
             tuple(unknowns[c].size for c in following),
         )
-        product = coupling if product is None else MatMul(product, coupling)
+        product = coupling if product is None else ir.MatMul(product, coupling)
     assert product is not None
     tag = probe_tag("S", number, build.projected.system)
     doc = f"[{tag}] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."
     return build.function(f"pencil_{number}", (build.order,), doc, product)
 
 
-def _cycle(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> RuntimeRecord:
+def _cycle(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> ir.RuntimeRecord:
     """Return one cycle of unknowns: its eigenproblem, its scalar map, and the inverse of the map."""
     doc = f"[{probe_tag('S', number, build.projected.system)}] s(z) = {comment(cycle.scalar_map, build.projected)}"
     arguments = (build.z, build.r, *build.law_arguments)
@@ -608,11 +592,11 @@ def _cycle(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle
         doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
         relation = build.function(f"relation_{number}", (build.s,), doc, coefficients)
     pencil = _pencil(build, blocks, number, cycle)
-    reads = tuple(keys_read((*(let.value for let in pencil.body), pencil.result), build.order))
-    return RuntimeRecord("Cycle", (pencil, scalar_map, relation, inverse), {"reads": reads})
+    reads = tuple(ir.keys_read((*(let.value for let in pencil.body), pencil.result), build.order))
+    return ir.RuntimeRecord("Cycle", (pencil, scalar_map, relation, inverse), {"reads": reads})
 
 
-def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> RuntimeRecord:
+def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> ir.RuntimeRecord:
     """Return the record of the bulk: its equations, curve, edges and site averages."""
     projected = bulk.projected
     gains = _gains(bulk)
@@ -621,11 +605,11 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Run
     named: dict[str, Any] = {"responses": tuple(s.name for s in symbols)}
     named["resolvent"] = symbols.index(projected.resolvent)
 
-    def function(name: str, arguments: tuple[Symbol, ...], doc: str, result: Value) -> None:
+    def function(name: str, arguments: tuple[ir.Symbol, ...], doc: str, result: ir.Value) -> None:
         named[name] = build.function(name, (*arguments, *((build.gained,) if gains else ())), doc, result)
 
-    def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
-        return Tuple(tuple(map(build.numbers, rows)))
+    def tables(rows: Iterable[Iterable[sp.Expr]]) -> ir.Tuple:
+        return ir.Tuple(tuple(map(build.numbers, rows)))
 
     if gains:
         doc = f"What weights have gained by their updates: {', '.join(map(text, gains))}."
@@ -647,11 +631,11 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Run
     if averages:
         equations += "".join(f"\n{mark} = {text(average)}" for average, mark in marks.items())
         doc = "Averages over sites, each of a product of powers of polynomials in z and the responses."
-        factors = Tuple(tuple(_site_average(build, average, (Z, *symbols)) for average in averages))
+        factors = ir.Tuple(tuple(_site_average(build, average, (Z, *symbols)) for average in averages))
         function("averages", (build.laws,), doc, factors)
     doc = "Equations that vanish as z grows, by products of z, responses and averages what multiplies them:"
     polynomials = (_terms(build, e.xreplace(marks), (Z, *symbols, *marks.values())) for e in projected.bulk_equations)
-    function("polynomials", (), f"{doc}\n{equations}", Tuple(tuple(polynomials)))
+    function("polynomials", (), f"{doc}\n{equations}", ir.Tuple(tuple(polynomials)))
     if bulk.curve is not None:
         named |= _curve_tables(build, bulk, bulk.curve, (build.gained,) if gains else ())
     if projected.sources:
@@ -664,19 +648,19 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Run
         names = ", ".join(symbol.name for symbol, _ in projected.slopes)
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
         function("slopes", arguments, doc, tables(some for _, some in projected.slopes))
-    return RuntimeRecord("BulkLaw", (), named)
+    return ir.RuntimeRecord("BulkLaw", (), named)
 
 
-def _curve_tables(build: _Spectral, bulk: Bulk, curve: sp.Expr, arguments: tuple[Symbol, ...]) -> dict[str, Any]:
+def _curve_tables(build: _Spectral, bulk: Bulk, curve: sp.Expr, arguments: tuple[ir.Symbol, ...]) -> dict[str, Any]:
     """Return the curve of the resolvent and the edge polynomials as tables of coefficients."""
     g = bulk.projected.resolvent
     poly = sp.Poly(curve, g, Z)
     powers = [[g**i * Z**j for j in range(poly.degree(Z) + 1)] for i in range(poly.degree(g) + 1)]
 
-    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> RuntimeRecord:
+    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> ir.RuntimeRecord:
         variables, terms = coefficient_table(rows)
         doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
-        return RuntimeRecord(
+        return ir.RuntimeRecord(
             "CoefficientTable", (build.function(f"{name}_variables", arguments, doc, build.numbers(variables)), terms)
         )
 
@@ -708,29 +692,31 @@ def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tupl
     return tuple(densities)
 
 
-def _terms(build: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol]) -> Tuple:
+def _terms(build: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol]) -> ir.Tuple:
     """Return the terms of a polynomial as products of names with their coefficients."""
     coefficients = _by_monomial(polynomial, variables)
-    return Tuple(tuple(Tuple((Quoted(key), build.number(value))) for key, value in coefficients.items()))
+    return ir.Tuple(tuple(ir.Tuple((ir.Quoted(key), build.number(value))) for key, value in coefficients.items()))
 
 
-def _site_average(build: _Spectral, average: TraitAverage, variables: Sequence[sp.Symbol]) -> Call:
+def _site_average(build: _Spectral, average: TraitAverage, variables: Sequence[sp.Symbol]) -> ir.Call:
     """Return an average as factors: integer powers of polynomials in the variables, with coefficients that depend on
     the site."""
-    scale, factors = sp.S.One, list[Tuple]()
+    scale, factors = sp.S.One, list[ir.Tuple]()
     traits, laws = build.averaged_over(average)
-    slots = {trait(): Slot(Ref(build.values[trait]), trait.name) for trait in traits}
+    slots = {trait(): ir.Slot(ir.Ref(build.values[trait]), trait.name) for trait in traits}
     for base, power in average.expression.as_powers_dict().items():
         if not base.has(*variables):
             scale *= base**power
             continue
         assert power.is_Integer and base.is_polynomial(*variables), f"{average} is not a ratio of polynomials"
         by_monomial = {key: sp.factor(value) for key, value in _by_monomial(base, variables).items()}
-        terms = (Tuple((Quoted(k), build.number(value.xreplace(slots)))) for k, value in by_monomial.items())
-        factors.append(Tuple((int(power), Tuple(tuple(terms)))))
+        terms = (ir.Tuple((ir.Quoted(k), build.number(value.xreplace(slots)))) for k, value in by_monomial.items())
+        factors.append(ir.Tuple((int(power), ir.Tuple(tuple(terms)))))
     if scale != 1 or not factors:
-        factors.append(Tuple((1, Tuple((Tuple((Quoted("1"), build.number(scale.xreplace(slots)))),)))))
-    return Call("site_average", (Function(tuple(build.values[t] for t in traits), Tuple(tuple(factors))), *laws), None)
+        factors.append(ir.Tuple((1, ir.Tuple((ir.Tuple((ir.Quoted("1"), build.number(scale.xreplace(slots)))),)))))
+    return ir.Call(
+        "site_average", (ir.Function(tuple(build.values[t] for t in traits), ir.Tuple(tuple(factors))), *laws), None
+    )
 
 
 def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:
@@ -758,16 +744,16 @@ def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
     return {node: sp.Dummy(names[node]) for node in sorted(nodes, key=sp.default_sort_key)}
 
 
-def _spread(build: _Spectral, number: int, spread: DiagonalSpread) -> RuntimeRecord:
+def _spread(build: _Spectral, number: int, spread: DiagonalSpread) -> ir.RuntimeRecord:
     """Return the record of Gaussian fields on diagonals: their covariances, and the normals that span them."""
-    rows = Tuple(tuple(Tuple(tuple(build.taken(mean) for mean in row)) for row in spread.covariances))
+    rows = ir.Tuple(tuple(ir.Tuple(tuple(build.taken(mean) for mean in row)) for row in spread.covariances))
     names = ", ".join(text(value) for value in spread.values)
     doc = f"The covariances, of a site, of {names}: rows of the lower triangle."
     covariances = build.function(f"covariances_{number}", (build.order,), doc, rows)
     roots = (tuple(tuple(n.name for n in row) for row in rows) for rows in (spread.lower, spread.inverse))
-    return RuntimeRecord("Spread", (*roots, covariances, all(value.time is None for value in spread.values)))
+    return ir.RuntimeRecord("Spread", (*roots, covariances, all(value.time is None for value in spread.values)))
 
 
-def _sampled(sites: SampledSiteValues) -> RuntimeRecord:
+def _sampled(sites: SampledSiteValues) -> ir.RuntimeRecord:
     steady = all(value.time is None for value in sites.values)
-    return RuntimeRecord("SampledSites", (sites.law.name, sites.key, steady, *((True,) if sites.of_traits else ())))
+    return ir.RuntimeRecord("SampledSites", (sites.law.name, sites.key, steady, *((True,) if sites.of_traits else ())))

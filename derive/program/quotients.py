@@ -21,27 +21,7 @@ from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.errors import DeriveError
 from derive.language.data import Data
 from derive.language.symbols import Parameter
-from derive.program.nodes import (
-    Blocks,
-    Call,
-    Definition,
-    Do,
-    EntryTable,
-    Formula,
-    Function,
-    Item,
-    Let,
-    MatMul,
-    Op,
-    Quoted,
-    Ref,
-    SiteProduct,
-    Slot,
-    Symbol,
-    Transposed,
-    Tuple,
-    WeightedSum,
-)
+from derive.program import nodes as ir
 
 MOST_TERMS = 20_000
 """Maximal number of terms in the numerator of an entry: bounds time and memory."""
@@ -51,7 +31,7 @@ Array = Any
 
 
 def _is_root(node: sp.Basic) -> bool:
-    return bool(node.is_Pow and node.exp.is_Rational and not node.exp.is_Integer and not node.base.atoms(Slot))
+    return bool(node.is_Pow and node.exp.is_Rational and not node.exp.is_Integer and not node.base.atoms(ir.Slot))
 
 
 def _radicals(power: sp.Pow) -> list[tuple[sp.Expr, sp.Rational]]:
@@ -121,20 +101,20 @@ class Evaluation:
         self.scalars, self.arrays = scalars, arrays
         self.zero: Array = scalars.zero
         self.one: Array = scalars.one
-        self.known: dict[Symbol, Any] = {}
+        self.known: dict[ir.Symbol, Any] = {}
         self.slots = cache(_slots)
         self.numbers = np.frompyfunc(self._number, 1, 1)
         self.data_of = cache(self._data)
 
     # -- programs
 
-    def run(self, statements: Iterable[Let | Do]) -> None:
+    def run(self, statements: Iterable[ir.Let | ir.Do]) -> None:
         """Execute statements in order."""
         for statement in statements:
             value = self.evaluate(statement.value)
             self.known |= dict.fromkeys(statement.symbols, value)
 
-    def call(self, function: Definition, arguments: dict[Symbol, Any]) -> Array:
+    def call(self, function: ir.Definition, arguments: dict[ir.Symbol, Any]) -> Array:
         """Return the result of a function of the program."""
         self.known |= arguments
         self.run(function.body)
@@ -153,60 +133,60 @@ class Evaluation:
         return value
 
     @evaluate.register
-    def _ref(self, value: Ref) -> Any:
+    def _ref(self, value: ir.Ref) -> Any:
         return self.known[value.symbol]
 
     @evaluate.register
-    def _item(self, value: Item) -> Any:
+    def _item(self, value: ir.Item) -> Any:
         return self.known[value.owner][value.keys]
 
     @evaluate.register
-    def _quoted(self, value: Quoted) -> str:
+    def _quoted(self, value: ir.Quoted) -> str:
         return value.word
 
     @evaluate.register
-    def _tuple(self, value: Tuple) -> tuple[Any, ...]:
+    def _tuple(self, value: ir.Tuple) -> tuple[Any, ...]:
         return tuple(map(self.evaluate, value.values))
 
-    @evaluate.register(Call)
-    @evaluate.register(Op)
-    def _called(self, value: Call | Op) -> Any:
+    @evaluate.register(ir.Call)
+    @evaluate.register(ir.Op)
+    def _called(self, value: ir.Call | ir.Op) -> Any:
         function = getattr(self, value.function, None)
         if function is None:
             raise DeriveError(f"{value.function} has no exact expansion; use `derive solve`")
         return function(*(value.arguments if value.function in self.lazy else map(self.evaluate, value.arguments)))
 
     @evaluate.register
-    def _product(self, value: SiteProduct) -> Array:
+    def _product(self, value: ir.SiteProduct) -> Array:
         return self._scaled(value.factor, reduce(mul, map(self.evaluate, value.vectors)))
 
     @evaluate.register
-    def _matmul(self, value: MatMul) -> Array:
+    def _matmul(self, value: ir.MatMul) -> Array:
         return self.product_of(self.evaluate(value.left), self.evaluate(value.right))
 
     @evaluate.register
-    def _transposed(self, value: Transposed) -> Array:
+    def _transposed(self, value: ir.Transposed) -> Array:
         return self.evaluate(value.value).T
 
     @evaluate.register
-    def _sum(self, value: WeightedSum) -> Array:
+    def _sum(self, value: ir.WeightedSum) -> Array:
         if not value.terms:
             return self.zeros(tuple(map(self.whole, value.shape or ())))
         return reduce(add, (self._scaled(factor, self.evaluate(term)) for factor, term in value.terms))
 
-    def _scaled(self, factor: Formula, value: Array) -> Array:
+    def _scaled(self, factor: ir.Formula, value: Array) -> Array:
         return value if factor.expression is sp.S.One else self.evaluate(factor) * value
 
     @evaluate.register
-    def _table(self, value: EntryTable) -> list[list[Array]]:
+    def _table(self, value: ir.EntryTable) -> list[list[Array]]:
         return [list(map(self.evaluate, row)) for row in value.rows]
 
     @evaluate.register
-    def _blocks(self, value: Blocks) -> Array:
+    def _blocks(self, value: ir.Blocks) -> Array:
         return np.block([list(map(self.evaluate, row)) for row in value.rows])
 
     @evaluate.register
-    def _function(self, value: Function) -> Callable[..., Array]:
+    def _function(self, value: ir.Function) -> Callable[..., Array]:
         def applied(*arguments: Array) -> Array:
             self.known |= zip(value.arguments, arguments, strict=True)
             return self.evaluate(value.body)
@@ -216,7 +196,7 @@ class Evaluation:
     # -- formulas
 
     @evaluate.register
-    def _formula(self, value: Formula) -> Array:
+    def _formula(self, value: ir.Formula) -> Array:
         expression = value.expression
         if isinstance(expression, Data):
             return self.data_of(expression.name)
@@ -227,7 +207,7 @@ class Evaluation:
         """Return the value of an expression that is a whole number."""
         return int(self.scalars.of(expression))
 
-    def _arithmetic(self, expression: sp.Expr, values: dict[Slot, Any]) -> Array:
+    def _arithmetic(self, expression: sp.Expr, values: dict[ir.Slot, Any]) -> Array:
         """Return a formula at the values of its slots, entry by entry; parts without slots are converted once."""
         slots = self.slots(expression)
         if not slots:
@@ -239,7 +219,7 @@ class Evaluation:
         entry = np.frompyfunc(partial(self._entry, expression, slots), len(slots), 1)
         return entry(*(values[slot] for slot in slots))
 
-    def _entry(self, expression: sp.Expr, slots: tuple[Slot, ...], *here: Any) -> Quotient:
+    def _entry(self, expression: sp.Expr, slots: tuple[ir.Slot, ...], *here: Any) -> Quotient:
         """Return one entry of a power or of another function."""
         values = dict(zip(slots, here, strict=True))
         whole = {s: sp.Integer(int(x)) for s, x in values.items() if not isinstance(x, Quotient)}
@@ -331,8 +311,8 @@ class Evaluation:
         return self.coefficient(table, time, position)[: int(times)]
 
 
-def _slots(expression: sp.Basic) -> tuple[Slot, ...]:
-    return tuple(sorted(expression.atoms(Slot), key=lambda slot: slot.number))
+def _slots(expression: sp.Basic) -> tuple[ir.Slot, ...]:
+    return tuple(sorted(expression.atoms(ir.Slot), key=lambda slot: slot.number))
 
 
 def check_terms(entry: Quotient) -> Quotient:

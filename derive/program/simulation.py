@@ -14,7 +14,6 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import atoms, expressions
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
@@ -28,7 +27,7 @@ from derive.language.matrices import (
     MatrixAtom,
     MatrixExpression,
     ProductOfMatrices,
-    SumOfMatrices as SumOfMatrices,
+    SumOfMatrices,
     Weights,
     WeightsAt,
 )
@@ -36,7 +35,7 @@ from derive.language.model import Model
 from derive.language.multiplied import half_product
 from derive.language.symbols import Axis, Clock, Sector, labels_along
 from derive.language.traits import Trait
-from derive.language.traversal import ByKind
+from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import (
     Apply,
     Each,
@@ -52,23 +51,10 @@ from derive.language.vectors import (
     sector_of,
     shown,
 )
-from derive.program.nodes import (
-    SCALAR,
-    Call,
-    Formula,
-    Let,
-    MatMul,
-    Quoted,
-    Ref,
-    Shape,
-    Slot,
-    Symbol,
-    Transposed,
-    Value,
-    WeightedSum,
-)
+from derive.program import nodes as ir
+from derive.program.labels import around_axis
 
-RNG, XP = Symbol("rng"), Symbol("xp")
+RNG, XP = ir.Symbol("rng"), ir.Symbol("xp")
 """The random generator and the array library."""
 
 Span = tuple[sp.Expr | None, sp.Expr | None]
@@ -82,39 +68,39 @@ LEAVES = (FieldAt, Apply, Project, Mean, Mix, Total, DataAt, sp.Sum)
 
 
 @dataclass(frozen=True, eq=False)
-class AtTime(Value):
+class AtTime(ir.Value):
     """A field at a time given by a formula."""
 
-    owner: Symbol
-    time: Formula
-    shape: Shape | None
+    owner: ir.Symbol
+    time: ir.Formula
+    shape: ir.Shape | None
 
 
 @dataclass(frozen=True, eq=False)
-class OverTimes(Value):
+class OverTimes(ir.Value):
     """The sum of a value over whole numbers in range(low, high)."""
 
-    index: Symbol
-    low: Formula
-    high: Formula
-    value: Value
-    shape: Shape | None
+    index: ir.Symbol
+    low: ir.Formula
+    high: ir.Formula
+    value: ir.Value
+    shape: ir.Shape | None
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnTrait(Value):
+class DrawnTrait(ir.Value):
     """The values of a trait at all sites, drawn from its law."""
 
     trait: Trait
-    shape: Shape | None
+    shape: ir.Shape | None
 
 
 @dataclass(frozen=True)
 class KeptField:
     """A field at all times so far."""
 
-    symbol: Symbol
-    shape: Shape
+    symbol: ir.Symbol
+    shape: ir.Shape
 
 
 @dataclass(frozen=True)
@@ -124,10 +110,10 @@ class Held:
     Fresh matrices are drawn at every time.
     """
 
-    symbol: Symbol
-    before: tuple[Symbol, ...]
-    shape: Shape
-    draw: Value | None = None
+    symbol: ir.Symbol
+    before: tuple[ir.Symbol, ...]
+    shape: ir.Shape
+    draw: ir.Value | None = None
 
 
 @dataclass(frozen=True)
@@ -135,17 +121,17 @@ class Rule:
     """The update of a field or a matrix at the current time: by its rule, or by an initial value at some times."""
 
     target: KeptField | Held
-    starts: tuple[tuple[int, Value], ...]
-    value: Value
+    starts: tuple[tuple[int, ir.Value], ...]
+    value: ir.Value
 
 
 @dataclass(frozen=True)
 class Columns:
     """A vector at one time, or one column per time in range(low, high)."""
 
-    value: Value
-    low: Formula | None = None
-    high: Formula | None = None
+    value: ir.Value
+    low: ir.Formula | None = None
+    high: ir.Formula | None = None
 
 
 @dataclass(frozen=True)
@@ -155,9 +141,9 @@ class SpikeDirections:
     By name also the matrices between its resolvents.
     """
 
-    half: Value | None
+    half: ir.Value | None
     sides: tuple[tuple[str, Sector, tuple[Columns, ...]], ...]
-    between: tuple[tuple[str, Value], ...] = ()
+    between: tuple[tuple[str, ir.Value], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -177,23 +163,23 @@ class FiniteSizeProgram:
     after the last time of the fields.
     """
 
-    bound: dict[sp.Symbol, Symbol]
+    bound: dict[sp.Symbol, ir.Symbol]
     """Program symbols of the declaration's symbols: sizes, time, and the index of a sum."""
-    sectors: tuple[tuple[Sector, Symbol], ...]
+    sectors: tuple[tuple[Sector, ir.Symbol], ...]
     clock: Clock | None
-    time: Symbol
-    drawn: tuple[Let, ...]
-    static: tuple[Let, ...]
+    time: ir.Symbol
+    drawn: tuple[ir.Let, ...]
+    static: tuple[ir.Let, ...]
     kept: tuple[KeptField, ...]
     held: tuple[Held, ...]
-    sources: tuple[tuple[KeptField, Value], ...]
+    sources: tuple[tuple[KeptField, ir.Value], ...]
     step: tuple[Rule, ...]
     after: tuple[Rule, ...]
-    probed: tuple[tuple[str, Value], ...]
+    probed: tuple[tuple[str, ir.Value], ...]
     spikes: tuple[tuple[str, SpikeDirections], ...]
-    observables: tuple[tuple[str, Value, bool], ...]
+    observables: tuple[tuple[str, ir.Value, bool], ...]
     """Name, value, and whether it is recorded at every time."""
-    fields: tuple[tuple[str, Symbol], ...]
+    fields: tuple[tuple[str, ir.Symbol], ...]
     """All vectors by their declared names."""
     numbers: SampleNumbers
 
@@ -214,21 +200,21 @@ class _Build:
                 f"clocks {clocks[0]} and {clocks[1]}: one training clock per model; use one for all fields"
             )
         self.clocks: tuple[Clock, ...] = clocks
-        self.time = Symbol(clocks[0].name if clocks else "t", SCALAR)
-        self.sectors = tuple((s, Symbol(s.name, SCALAR)) for s in atoms(model, Sector))
-        self.bound: dict[sp.Symbol, Symbol] = dict(self.sectors)
+        self.time = ir.Symbol(clocks[0].name if clocks else "t", ir.SCALAR)
+        self.sectors = tuple((s, ir.Symbol(s.name, ir.SCALAR)) for s in atoms(model, Sector))
+        self.bound: dict[sp.Symbol, ir.Symbol] = dict(self.sectors)
         self.bound |= {clock: self.time for clock in clocks}
         self.disorder: tuple[Disorder, ...] = atoms(model, Disorder)
         self.fields: tuple[Field, ...] = atoms(model, Field)
         self.weights: tuple[Weights, ...] = atoms(model, Weights)
-        self.symbols = {x: Symbol(x.name, x.shape) for x in (*self.disorder, *self.weights)}
-        self.symbols |= {f: Symbol(f.name, None if f.timed else _field_shape(f)) for f in self.fields}
-        self.before: dict[sp.Symbol, list[Symbol]] = {}
-        self.rules = {e.defined: e for e in model.equations if not _is_start(e)}
+        self.symbols = {x: ir.Symbol(x.name, x.shape) for x in (*self.disorder, *self.weights)}
+        self.symbols |= {f: ir.Symbol(f.name, None if f.timed else _field_shape(f)) for f in self.fields}
+        self.before: dict[sp.Symbol, list[ir.Symbol]] = {}
+        self.rules = {e.defined: e for e in model.equations if e.start is None}
         self.starts: dict[sp.Symbol, dict[int, Eq]] = {}
         for e in model.equations:
-            if _is_start(e):
-                self.starts.setdefault(e.defined, {})[int(_time(e))] = e
+            if e.start is not None:
+                self.starts.setdefault(e.defined, {})[e.start] = e
         self.order = self._scheduled({f: i for i, f in enumerate(order)})
 
     @property
@@ -238,10 +224,10 @@ class _Build:
 
     def program(self) -> FiniteSizeProgram:
         sources = [f for f in self.fields if f.is_drawn]
-        drawn = [Let(self.symbols[d], self._draw(d)) for d in self.disorder if d.fresh is None]
-        drawn += [Let(self.symbols[f], self._normal(f)) for f in sources if not f.timed]
-        drawn += [Let(self.symbols[f], DrawnTrait(f, _field_shape(f))) for f in self.fields if f.role == "trait"]
-        static = [Let(self.symbols[x], self._static(x)) for x in self.order if not x.timed]
+        drawn = [ir.Let(self.symbols[d], self._draw(d)) for d in self.disorder if d.fresh is None]
+        drawn += [ir.Let(self.symbols[f], self._normal(f)) for f in sources if not f.timed]
+        drawn += [ir.Let(self.symbols[f], DrawnTrait(f, _field_shape(f))) for f in self.fields if f.role == "trait"]
+        static = [ir.Let(self.symbols[x], self._static(x)) for x in self.order if not x.timed]
         timed = [x for x in self.order if x.timed]
         laws = {x: self._law(x) for x in timed}
         probed = [(label, self.matrix(self._now(probe.matrix))) for label, probe in self.model.probes]
@@ -323,7 +309,7 @@ class _Build:
         return symbols
 
     def _check_last(self, needed: sp.Symbol, e: Eq) -> None:
-        if not self.clock.endpoint and not _is_start(e):
+        if not self.clock.endpoint and e.start is None:
             raise DeclarationError(
                 f"the update of {e.name} at {e.time} needs {needed} at the same time, but with endpoint=False "
                 f"fields, fresh matrices and data end before the last update; use {needed} one step earlier"
@@ -345,7 +331,7 @@ class _Build:
         if time is None:
             yield node.args[0], 0
             return
-        now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if _is_start(e) else {}
+        now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if e.start is not None else {}
         ends = [time.xreplace(now)]
         if limits:
             index, low, high = (limit.xreplace(now) for limit in limits)
@@ -363,9 +349,9 @@ class _Build:
 
     # -- equations
 
-    def _law(self, x: Field | Weights) -> tuple[tuple[tuple[int, Value], ...], Value]:
+    def _law(self, x: Field | Weights) -> tuple[tuple[tuple[int, ir.Value], ...], ir.Value]:
         """Return the initial values and the update rule at the current time."""
-        lower: Callable[[Any], Value] = self.matrix if x in self.weights else partial(self.vector, axes=x.axes)
+        lower: Callable[[Any], ir.Value] = self.matrix if x in self.weights else partial(self.vector, axes=x.axes)
         starts = tuple(
             (first, lower(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
         )
@@ -407,163 +393,163 @@ class _Build:
 
         return matrix.mapped(at)
 
-    def _static(self, field: Field) -> Value:
+    def _static(self, field: Field) -> ir.Value:
         value = self.vector(self.rules[field].value, field.axes)
         shape = _field_shape(field)
         if value.shape == shape:
             return value
-        return Call("filled", (value, *shape), shape)
+        return ir.Call("filled", (value, *shape), shape)
 
     # -- draws
 
-    def _draw(self, d: Disorder) -> Value:
+    def _draw(self, d: Disorder) -> ir.Value:
         rows, columns = d.shape
         if d.symmetric:
-            return Call("goe", (RNG, XP, rows, d.variance), d.shape)
-        return _scaled(sp.sqrt(d.variance), Call("gaussian", (RNG, XP, rows, columns), d.shape))
+            return ir.Call("goe", (RNG, XP, rows, d.variance), d.shape)
+        return _scaled(sp.sqrt(d.variance), ir.Call("gaussian", (RNG, XP, rows, columns), d.shape))
 
-    def _normal(self, field: Field) -> Value:
+    def _normal(self, field: Field) -> ir.Value:
         shape = _field_shape(field)
         axes = shape if field.labelled else shape[:1]
         if field.role != "normal":
-            return Call("drawn_from", (RNG, XP, _law(field.law), *axes), shape)
-        return _scaled(field.scale, Call("normal", (RNG, XP, *axes), shape))
+            return ir.Call("drawn_from", (RNG, XP, _law(field.law), *axes), shape)
+        return _scaled(field.scale, ir.Call("normal", (RNG, XP, *axes), shape))
 
     # -- expressions
 
-    def vector(self, expression: sp.Expr, axes: tuple[Axis, ...] | None = None) -> Value:
+    def vector(self, expression: sp.Expr, axes: tuple[Axis, ...] | None = None) -> ir.Value:
         """Return an elementwise expression over sites and labels, along all given axes if it has labels."""
         own = axes_of(expression)
         wide = own if axes is None or not own else axes
         shape = (sector_of(expression) or sp.S.One, labels_along(wide))
         return self._formula(expression, lambda node: self._along(node, wide), shape)
 
-    def _along(self, node: sp.Basic, axes: tuple[Axis, ...]) -> Value:
+    def _along(self, node: sp.Basic, axes: tuple[Axis, ...]) -> ir.Value:
         """Return a node broadcast along the axes that it lacks."""
         value, own = self._leaf(node), axes_of(node)
         if not own or own == axes:
             return value
         shown_sizes = (tuple(axis.size if axis in own else sp.S.One for axis in axes), (axis.size for axis in axes))
-        return Call("repeated", (XP, value, *map(tuple, shown_sizes)), (_shape(node)[0], labels_along(axes)))
+        return ir.Call("repeated", (XP, value, *map(tuple, shown_sizes)), (_shape(node)[0], labels_along(axes)))
 
-    def number(self, expression: sp.Expr) -> Value:
+    def number(self, expression: sp.Expr) -> ir.Value:
         """Return a number; outside total(...) labels are averaged before the formula is applied."""
-        return self._formula(expression, self._number_leaf, SCALAR)
+        return self._formula(expression, self._number_leaf, ir.SCALAR)
 
-    def _formula(self, expression: sp.Expr, leaf: Callable[[sp.Basic], Value], shape: Shape) -> Value:
-        slots = {node: Slot(leaf(node), shown(node)) for node in outermost(expression, LEAVES)}
+    def _formula(self, expression: sp.Expr, leaf: Callable[[sp.Basic], ir.Value], shape: ir.Shape) -> ir.Value:
+        slots = {node: ir.Slot(leaf(node), shown(node)) for node in outermost(expression, LEAVES)}
         plain = sp.sympify(expression).xreplace(slots)
-        return plain.value if isinstance(plain, Slot) else Formula(plain, shape if slots else SCALAR)
+        return plain.value if isinstance(plain, ir.Slot) else ir.Formula(plain, shape if slots else ir.SCALAR)
 
     @ByKind
-    def _number_leaf(self, node: sp.Basic) -> Value:
+    def _number_leaf(self, node: sp.Basic) -> ir.Value:
         raise DeclarationError(f"{shown(node)} is not allowed where numbers are expected")
 
     @_number_leaf.on(Total)
-    def _total_number(self, node: Total) -> Value:
-        return Call("total_number", (self.vector(node.expression),), SCALAR)
+    def _total_number(self, node: Total) -> ir.Value:
+        return ir.Call("total_number", (self.vector(node.expression),), ir.SCALAR)
 
     @_number_leaf.on(Mean)
-    def _average(self, node: Mean) -> Value:
-        return Call("average", (self.vector(node.expression),), SCALAR)
+    def _average(self, node: Mean) -> ir.Value:
+        return ir.Call("average", (self.vector(node.expression),), ir.SCALAR)
 
     @_number_leaf.on(sp.Sum)
-    def _number_over_times(self, node: sp.Sum) -> Value:
-        return self._over_times(node, self.number(node.function), SCALAR)
+    def _number_over_times(self, node: sp.Sum) -> ir.Value:
+        return self._over_times(node, self.number(node.function), ir.SCALAR)
 
     @ByKind
-    def _leaf(self, node: sp.Basic) -> Value:
+    def _leaf(self, node: sp.Basic) -> ir.Value:
         raise AssertionError(f"{type(node).__name__} is not a vector of the language")
 
     @_leaf.on(FieldAt)
-    def _field(self, node: FieldAt) -> Value:
+    def _field(self, node: FieldAt) -> ir.Value:
         symbol = self.symbols[node.field]
-        return Ref(symbol) if node.time is None else AtTime(symbol, Formula(node.time), _shape(node))
+        return ir.Ref(symbol) if node.time is None else AtTime(symbol, ir.Formula(node.time), _shape(node))
 
     @_leaf.on(Apply)
-    def _applied(self, node: Apply) -> Value:
-        return MatMul(self._operator(node.matrix, node.transposed), self.vector(node.vector))
+    def _applied(self, node: Apply) -> ir.Value:
+        return ir.MatMul(self._operator(node.matrix, node.transposed), self.vector(node.vector))
 
     @_leaf.on(Project)
-    def _projected(self, node: Project) -> Value:
-        return Call("project", tuple(map(self.vector, node.args)), _shape(node))
+    def _projected(self, node: Project) -> ir.Value:
+        return ir.Call("project", tuple(map(self.vector, node.args)), _shape(node))
 
     @_leaf.on(Mean)
-    def _mean(self, node: Mean) -> Value:
-        return Call("mean", (self.vector(node.expression),), _shape(node))
+    def _mean(self, node: Mean) -> ir.Value:
+        return ir.Call("mean", (self.vector(node.expression),), _shape(node))
 
     @_leaf.on(Softmax)
-    def _softmax(self, node: Softmax) -> Value:
-        return Call("softmax", (XP, self.vector(node.expression), *_places(node)), _shape(node))
+    def _softmax(self, node: Softmax) -> ir.Value:
+        return ir.Call("softmax", (XP, self.vector(node.expression), *around_axis(node)), _shape(node))
 
     @_leaf.on(Total)
-    def _total(self, node: Total) -> Value:
-        name, places = ("total_along", _places(node)) if axes_of(node) else ("total", ())
-        return Call(name, (self.vector(node.expression), *places), _shape(node))
+    def _total(self, node: Total) -> ir.Value:
+        name, places = ("total_along", around_axis(node)) if axes_of(node) else ("total", ())
+        return ir.Call(name, (self.vector(node.expression), *places), _shape(node))
 
     @_leaf.on(EntriesAt)
-    def _entries(self, node: EntriesAt) -> Value:
-        return Call("by_pair", (self._given(node), int(node.turned)), _shape(node))
+    def _entries(self, node: EntriesAt) -> ir.Value:
+        return ir.Call("by_pair", (self._given(node), int(node.turned)), _shape(node))
 
     @_leaf.on(sp.Sum)
-    def _vector_over_times(self, node: sp.Sum) -> Value:
+    def _vector_over_times(self, node: sp.Sum) -> ir.Value:
         return self._over_times(node, self.vector(node.function), _shape(node))
 
     @_leaf.on(Mix)
-    def _mix(self, node: Mix) -> Value:
+    def _mix(self, node: Mix) -> ir.Value:
         return self._tabled(node.table, node)
 
     @ByKind
-    def _tabled(self, table: sp.Basic, node: Mix) -> Value:
+    def _tabled(self, table: sp.Basic, node: Mix) -> ir.Value:
         """Return a table of data times a vector."""
         if len(axes_of(node.vector)) > 1:
             return self._mixed(node, _shape(node))
         array = self._given(table)
-        return MatMul(self.vector(node.vector), array if node.transposed else Transposed(array))
+        return ir.MatMul(self.vector(node.vector), array if node.transposed else ir.Transposed(array))
 
     @_tabled.on(LabelSelection)
-    def _selected(self, table: LabelSelection, node: Mix) -> Value:
+    def _selected(self, table: LabelSelection, node: Mix) -> ir.Value:
         columns = tuple(axis.size for axis in table.columns)
         order = tuple(table.named.index(axis) for axis in table.rows)
-        return Call("in_order", (self.vector(node.vector), columns, order), _shape(node))
+        return ir.Call("in_order", (self.vector(node.vector), columns, order), _shape(node))
 
-    def _mixed(self, node: Mix, shape: Shape) -> Value:
+    def _mixed(self, node: Mix, shape: ir.Shape) -> ir.Value:
         """Return a table times a vector with further axes besides that of its columns."""
         rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
         axes, table = axes_of(node.vector), self._given(node.table)
         result = (*(axis for axis in axes if axis != columns), rows)
         sizes, order = tuple(axis.size for axis in axes), tuple(result.index(axis) for axis in axes_of(node))
-        turned = Transposed(table) if node.transposed else table
-        return Call("mixed_along", (XP, self.vector(node.vector), turned, sizes, axes.index(columns), order), shape)
+        turned = ir.Transposed(table) if node.transposed else table
+        return ir.Call("mixed_along", (XP, self.vector(node.vector), turned, sizes, axes.index(columns), order), shape)
 
-    def _over_times(self, node: sp.Sum, value: Value, shape: Shape) -> Value:
+    def _over_times(self, node: sp.Sum, value: ir.Value, shape: ir.Shape) -> ir.Value:
         ((index, low, high),) = node.limits
-        counted = self.bound.setdefault(index, Symbol(index.name, SCALAR))
-        return OverTimes(counted, Formula(low), Formula(high + 1), value, shape)
+        counted = self.bound.setdefault(index, ir.Symbol(index.name, ir.SCALAR))
+        return OverTimes(counted, ir.Formula(low), ir.Formula(high + 1), value, shape)
 
     @_leaf.on(DataAt)
-    def _data(self, node: DataAt) -> Value:
+    def _data(self, node: DataAt) -> ir.Value:
         return self._given(node)
 
     @ByKind
-    def _given(self, node: DataAt) -> Value:
+    def _given(self, node: DataAt) -> ir.Value:
         data: Data = node.data
         sizes = tuple(axis.size for axis in data.axes)
         shape = sizes if len(sizes) == 2 else (sp.S.One, *sizes)
-        array = Formula(data, None)
-        return Call("given", (array,) if node.time is None else (array, node.time), shape)
+        array = ir.Formula(data, None)
+        return ir.Call("given", (array,) if node.time is None else (array, node.time), shape)
 
     @_given.on(RootAt)
-    def _root(self, node: RootAt) -> Value:
+    def _root(self, node: RootAt) -> ir.Value:
         array = _Build._given.default(self, node)
-        return Call("root", (array,), array.shape)
+        return ir.Call("root", (array,), array.shape)
 
-    def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
+    def _operator(self, symbol: sp.Basic, transposed: bool) -> ir.Value:
         """Return a random matrix or weights at the current or the previous time."""
-        matrix = Ref(self._at_lag(symbol))
-        return Transposed(matrix) if transposed else matrix
+        matrix = ir.Ref(self._at_lag(symbol))
+        return ir.Transposed(matrix) if transposed else matrix
 
-    def _at_lag(self, symbol: sp.Basic) -> Symbol:
+    def _at_lag(self, symbol: sp.Basic) -> ir.Symbol:
         if symbol in self.symbols:
             return self.symbols[symbol]
         owner = symbol.args[0]
@@ -571,43 +557,43 @@ class _Build:
         assert lag.is_Integer and lag >= 0, "a declaration uses matrices at the same time or whole steps before"
         earlier = self.before.setdefault(owner, []) if lag else []
         while len(earlier) < lag:
-            earlier.append(Symbol(f"{owner.name}_before{f'_{len(earlier) + 1}' if earlier else ''}", owner.shape))
+            earlier.append(ir.Symbol(f"{owner.name}_before{f'_{len(earlier) + 1}' if earlier else ''}", owner.shape))
         return earlier[int(lag) - 1] if lag else self.symbols[owner]
 
     @ByKind
-    def matrix(self, matrix: MatrixExpression) -> Value:
+    def matrix(self, matrix: MatrixExpression) -> ir.Value:
         raise AssertionError(f"{matrix} is not a matrix of the language")
 
     @matrix.on(SumOfMatrices)
-    def _summed(self, matrix: SumOfMatrices) -> Value:
+    def _summed(self, matrix: SumOfMatrices) -> ir.Value:
         terms = tuple((_as_formula(self.number(scale)), self.matrix(part)) for scale, part in matrix.terms)
-        return WeightedSum(terms, (matrix.rows, matrix.columns))
+        return ir.WeightedSum(terms, (matrix.rows, matrix.columns))
 
     @matrix.on(ProductOfMatrices)
-    def _product(self, matrix: ProductOfMatrices) -> Value:
+    def _product(self, matrix: ProductOfMatrices) -> ir.Value:
         return self._multiplied(matrix.factors)
 
     @matrix.on(Dyad)
-    def _dyad(self, matrix: Dyad) -> Value:
+    def _dyad(self, matrix: Dyad) -> ir.Value:
         sides = (self.vector(matrix.left), self.vector(matrix.right))
-        return Call("outer", sides, (matrix.rows, matrix.columns))
+        return ir.Call("outer", sides, (matrix.rows, matrix.columns))
 
     @matrix.on(DiagonalMatrix)
-    def _diagonal(self, matrix: DiagonalMatrix) -> Value:
-        return Call("diagonal_matrix", (self.vector(matrix.entries),), (matrix.rows, matrix.columns))
+    def _diagonal(self, matrix: DiagonalMatrix) -> ir.Value:
+        return ir.Call("diagonal_matrix", (self.vector(matrix.entries),), (matrix.rows, matrix.columns))
 
     @matrix.on(MatrixAtom)
-    def _atom(self, matrix: MatrixAtom) -> Value:
+    def _atom(self, matrix: MatrixAtom) -> ir.Value:
         return self._operator(matrix.symbol, matrix.transposed)
 
-    def _multiplied(self, factors: tuple[MatrixExpression, ...]) -> Value:
+    def _multiplied(self, factors: tuple[MatrixExpression, ...]) -> ir.Value:
         """Return a product evaluated from the left; a diagonal matrix scales rows or columns."""
         first, *rest = factors
         if isinstance(first, DiagonalMatrix) and rest:
             after, *rest = rest
             if isinstance(after, DiagonalMatrix):
                 return self._multiplied((DiagonalMatrix(first.rows, first.rows, first.entries * after.entries), *rest))
-            product: Value = Call(
+            product: ir.Value = ir.Call(
                 "scaled_rows", (self.vector(first.entries), self.matrix(after)), (first.rows, after.columns)
             )
         else:
@@ -617,19 +603,19 @@ class _Build:
         return product
 
     @ByKind
-    def _times(self, factor: MatrixExpression, product: Value, rows: sp.Expr) -> Value:
+    def _times(self, factor: MatrixExpression, product: ir.Value, rows: sp.Expr) -> ir.Value:
         """Return a product with one more factor."""
-        return MatMul(product, self.matrix(factor))
+        return ir.MatMul(product, self.matrix(factor))
 
     @_times.on(DiagonalMatrix)
-    def _scaled_columns(self, factor: DiagonalMatrix, product: Value, rows: sp.Expr) -> Value:
-        return Call("scaled_columns", (product, self.vector(factor.entries)), (rows, factor.columns))
+    def _scaled_columns(self, factor: DiagonalMatrix, product: ir.Value, rows: sp.Expr) -> ir.Value:
+        return ir.Call("scaled_columns", (product, self.vector(factor.entries)), (rows, factor.columns))
 
-    def _observed(self, value: sp.Expr) -> Value:
+    def _observed(self, value: sp.Expr) -> ir.Value:
         if isinstance(value, Each):
             axes = axes_of(value.expression)
             sizes = (axis.size for axis in axes) if len(axes) > 1 else ()
-            return Call("by_label", (self.vector(value.expression), *sizes), None)
+            return ir.Call("by_label", (self.vector(value.expression), *sizes), None)
         return self.number(value)
 
     # -- directions of the spikes
@@ -666,7 +652,7 @@ class _Build:
 
     def _columns(self, vector: sp.Expr, low: sp.Expr | None, high: sp.Expr | None) -> Columns:
         value = self.vector(vector)
-        return Columns(value) if low is None else Columns(value, Formula(low), Formula(high))
+        return Columns(value) if low is None else Columns(value, ir.Formula(low), ir.Formula(high))
 
     @ByKind
     def _dyads(
@@ -694,8 +680,8 @@ class _Build:
             return []
         dyads = []
         for e in (e for e in self.model.equations if e.defined == weights):
-            if _is_start(e):
-                dyads += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
+            if e.start is not None:
+                dyads += self._dyads(self._at_start(e.value, e.start), (*seen, weights))
             else:
                 shift = e.time - self.clock
                 starts = self.starts.get(weights, {})
@@ -716,35 +702,21 @@ class _Build:
         return SampleNumbers(sp.Add(*held), tuple(working), tuple(spectra))
 
 
-def _shape(expression: sp.Basic) -> Shape:
+def _shape(expression: sp.Basic) -> ir.Shape:
     """Return the shape sites x labels of a vector; numbers per label and means have one row."""
     return (sector_of(expression) or sp.S.One, labels_along(axes_of(expression)))
 
 
-def _places(node: Total) -> tuple[sp.Expr, sp.Expr]:
-    """Return the number of labels on the axis summed over, and the number of labels on the axes after it."""
-    axes = axes_of(node.expression)
-    return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])
-
-
-def _field_shape(field: Field) -> Shape:
+def _field_shape(field: Field) -> ir.Shape:
     return (field.sector, field.labels)
 
 
-def _scaled(scale: sp.Expr, value: Value) -> Value:
-    return value if scale == 1 else WeightedSum(((Formula(scale), value),), value.shape)
+def _scaled(scale: sp.Expr, value: ir.Value) -> ir.Value:
+    return value if scale == 1 else ir.WeightedSum(((ir.Formula(scale), value),), value.shape)
 
 
-def _as_formula(value: Value) -> Formula:
-    return value if isinstance(value, Formula) else Formula(Slot(value))
-
-
-def _time(equation: Eq) -> sp.Expr:
-    return equation.time
-
-
-def _is_start(equation: Eq) -> bool:
-    return equation.time is not None and bool(equation.time.is_Integer)
+def _as_formula(value: ir.Value) -> ir.Formula:
+    return value if isinstance(value, ir.Formula) else ir.Formula(ir.Slot(value))
 
 
 def _is_timed(expression: sp.Expr) -> bool:
@@ -813,7 +785,7 @@ def _law(part: sp.Basic) -> Any:
 
 @_law.on(DrawnLaw)
 def _(law: DrawnLaw) -> tuple[Any, ...]:
-    return (Quoted(law.kind), *map(_law, law.args[1:]))
+    return (ir.Quoted(law.kind), *map(_law, law.args[1:]))
 
 
 @_law.on(sp.Tuple)

@@ -21,34 +21,9 @@ from derive.errors import DeclarationError
 from derive.language.symbols import Parameter
 from derive.language.traversal import ByKind
 from derive.printing.layout import is_negative, signed_sum, with_positive_first
-from derive.program.nodes import (
-    UNUSED,
-    Attribute,
-    Blocks,
-    Call,
-    Definition,
-    Do,
-    EntryTable,
-    Formula,
-    Function,
-    Item,
-    MatMul,
-    Op,
-    Quoted,
-    Ref,
-    RuntimeRecord,
-    SiteProduct,
-    Statement,
-    Symbol,
-    Transposed,
-    Tuple,
-    Value,
-    WeightedSum,
-    shape_of,
-    symbols_in,
-)
+from derive.program import nodes as ir
 
-PARAMETERS = Symbol("p")
+PARAMETERS = ir.Symbol("p")
 """The record of parameters and data, which are printed as its attributes."""
 
 
@@ -70,10 +45,10 @@ class ModuleNames:
     """Unique names for the symbols of one module."""
 
     def __init__(self, taken: Iterable[str] = ()):
-        self.taken = {UNUSED.hint, *taken, *keyword.kwlist, *dir(builtins)}
-        self.given: dict[Symbol, str] = {UNUSED: UNUSED.hint}
+        self.taken = {ir.UNUSED.hint, *taken, *keyword.kwlist, *dir(builtins)}
+        self.given: dict[ir.Symbol, str] = {ir.UNUSED: ir.UNUSED.hint}
 
-    def of(self, symbol: Symbol) -> str:
+    def of(self, symbol: ir.Symbol) -> str:
         if symbol not in self.given:
             name = symbol.hint
             while name in self.taken:
@@ -234,7 +209,7 @@ class Text:
 
     arithmetic: type[_Arithmetic] = _Jax
 
-    def __init__(self, names: ModuleNames, bound: Mapping[sp.Symbol, Symbol | str] | None = None):
+    def __init__(self, names: ModuleNames, bound: Mapping[sp.Symbol, ir.Symbol | str] | None = None):
         self.names = names
         self.bound = bound or {}
         self.called: dict[str, None] = {}
@@ -257,103 +232,103 @@ class Text:
         return str(code)
 
     @ByKind
-    def value(self, value: Value | int | None) -> str:
+    def value(self, value: ir.Value | int | None) -> str:
         """Return the code of a value, a whole number or None."""
         return repr(value)
 
-    @value.on(Value)
-    def _no_text(self, value: Value) -> str:
+    @value.on(ir.Value)
+    def _no_text(self, value: ir.Value) -> str:
         raise AssertionError(f"{type(value).__name__} has no text")
 
-    @value.on(Ref)
-    def _ref(self, value: Ref) -> str:
+    @value.on(ir.Ref)
+    def _ref(self, value: ir.Ref) -> str:
         return self.names.of(value.symbol)
 
-    @value.on(Quoted)
-    def _quoted(self, value: Quoted) -> str:
+    @value.on(ir.Quoted)
+    def _quoted(self, value: ir.Quoted) -> str:
         return repr(value.word)
 
-    @value.on(Attribute)
-    def _attribute(self, value: Attribute) -> str:
+    @value.on(ir.Attribute)
+    def _attribute(self, value: ir.Attribute) -> str:
         return f"{self.names.of(value.owner)}.{value.name}"
 
-    @value.on(Item)
-    def _item(self, value: Item) -> str:
+    @value.on(ir.Item)
+    def _item(self, value: ir.Item) -> str:
         return f"{self.names.of(value.owner)}[{', '.join(map(repr, value.keys))}]"
 
-    @value.on(Formula)
-    def _formula(self, value: Formula) -> str:
+    @value.on(ir.Formula)
+    def _formula(self, value: ir.Formula) -> str:
         return self.formula(value.expression)
 
-    @value.on(Call)
-    def _call(self, value: Call) -> str:
+    @value.on(ir.Call)
+    def _call(self, value: ir.Call) -> str:
         arguments = ", ".join(map(self.value, value.arguments))
         if value.function in ARRAY_FUNCTIONS:
             return f"{self.arithmetic.module}.{value.function}({arguments})"
         self.called.setdefault(value.function)
         return f"{value.function}({arguments})"
 
-    @value.on(Op)
-    def _op(self, value: Op) -> str:
+    @value.on(ir.Op)
+    def _op(self, value: ir.Op) -> str:
         return f"{self.closure}.{value.function}({', '.join(map(self.value, value.arguments))})"
 
-    @value.on(SiteProduct)
-    def _product(self, value: SiteProduct) -> str:
+    @value.on(ir.SiteProduct)
+    def _product(self, value: ir.SiteProduct) -> str:
         vectors = " * ".join(map(self.inside, value.vectors))
         return vectors if value.factor.expression == 1 else f"{self.inside(value.factor)} * ({vectors})"
 
-    @value.on(MatMul)
-    def _matmul(self, value: MatMul) -> str:
+    @value.on(ir.MatMul)
+    def _matmul(self, value: ir.MatMul) -> str:
         return f"{self.inside(value.left)} @ {self.inside(value.right)}"
 
-    @value.on(Transposed)
-    def _transposed(self, value: Transposed) -> str:
+    @value.on(ir.Transposed)
+    def _transposed(self, value: ir.Transposed) -> str:
         return f"{self.inside(value.value)}.T"
 
-    def _rows(self, value: EntryTable | Blocks) -> str:
+    def _rows(self, value: ir.EntryTable | ir.Blocks) -> str:
         rows = (f"[{', '.join(map(self.value, row))}]" for row in value.rows)
         return f"[{', '.join(rows)}]"
 
-    value.on(EntryTable)(_rows)
+    value.on(ir.EntryTable)(_rows)
 
-    @value.on(Function)
-    def _function(self, value: Function) -> str:
+    @value.on(ir.Function)
+    def _function(self, value: ir.Function) -> str:
         return f"lambda {', '.join(map(self.names.of, value.arguments))}: {self.value(value.body)}"
 
-    @value.on(Tuple)
-    def _tuple(self, value: Tuple) -> str:
+    @value.on(ir.Tuple)
+    def _tuple(self, value: ir.Tuple) -> str:
         return f"({joined(map(self.value, value.values))})"
 
     @ByKind
-    def inside(self, value: Value) -> str:
+    def inside(self, value: ir.Value) -> str:
         """Return the code of a value as a factor or operand."""
         return f"({self.value(value)})"
 
-    @inside.on(Ref, Attribute, Item, Call, Op, Transposed, Blocks, Tuple)
-    def _plain(self, value: Value) -> str:
+    @inside.on(ir.Ref, ir.Attribute, ir.Item, ir.Call, ir.Op, ir.Transposed, ir.Blocks, ir.Tuple)
+    def _plain(self, value: ir.Value) -> str:
         return self.value(value)
 
-    @inside.on(Formula)
-    def _formula_inside(self, value: Formula) -> str:
+    @inside.on(ir.Formula)
+    def _formula_inside(self, value: ir.Formula) -> str:
         code, expression = self.value(value), value.expression
         return code if expression.is_Symbol or (expression.is_Integer and expression >= 0) else f"({code})"
 
     @ByKind
-    def summand(self, value: Value) -> str:
+    def summand(self, value: ir.Value) -> str:
         """Return the code of a value as a term of a sum."""
         return self.inside(value)
 
-    @summand.on(MatMul)
-    def _matmul_summed(self, value: MatMul) -> str:
+    @summand.on(ir.MatMul)
+    def _matmul_summed(self, value: ir.MatMul) -> str:
         return self.value(value)
 
-    @value.on(WeightedSum)
-    def _sum(self, value: WeightedSum) -> str:
+    @value.on(ir.WeightedSum)
+    def _sum(self, value: ir.WeightedSum) -> str:
         if not value.terms and value.shape is None:
             return "0"
         if not value.terms:
-            shape = ", ".join(self.formula(sp.sympify(d)) for d in shape_of(value))
-            return f"{self.arithmetic.module}.zeros(({shape}{',' if len(shape_of(value)) == 1 else ''}))"
+            shape = ", ".join(self.formula(sp.sympify(d)) for d in ir.shape_of(value))
+            return f"{self.arithmetic.module}.zeros(({shape}{',' if len(ir.shape_of(value)) == 1 else ''}))"
         parts = []
         for factor, term in value.terms:
             code = self.inside(term)
@@ -365,10 +340,10 @@ class Text:
                 parts.append(f"{self.inside(factor)} * {code}")
         return " + ".join(parts)
 
-    @value.on(Blocks)
-    def _blocks(self, value: Blocks) -> str:
-        def entry(block: Value) -> str:
-            return "0" if isinstance(block, WeightedSum) and not block.terms else self.value(block)
+    @value.on(ir.Blocks)
+    def _blocks(self, value: ir.Blocks) -> str:
+        def entry(block: ir.Value) -> str:
+            return "0" if isinstance(block, ir.WeightedSum) and not block.terms else self.value(block)
 
         self.called.setdefault("block")
         remarks = (f"\n# {remark}\n" for remark in value.remarks)
@@ -376,7 +351,7 @@ class Text:
         sizes = [repeated(map(self.formula, some)) for some in (value.heights, value.widths)]
         return f"block([{', '.join(rows)}], {', '.join(dict.fromkeys(sizes))})"
 
-    def lines(self, statements: Iterable[Statement | Do]) -> list[str]:
+    def lines(self, statements: Iterable[ir.Statement | ir.Do]) -> list[str]:
         """Return one line per statement, each below the lines of its remark."""
         lines = []
         for statement in statements:
@@ -386,11 +361,11 @@ class Text:
             lines.append(f"{names} = {self.value(statement.value)}" if names else self.value(statement.value))
         return lines
 
-    def function(self, definition: Definition) -> list[str]:
+    def function(self, definition: ir.Definition) -> list[str]:
         """Return the lines of a function, followed by two empty lines."""
-        used: dict[Symbol, None] = {}
+        used: dict[ir.Symbol, None] = {}
         for value in (*(let.value for let in definition.body), definition.result):
-            used |= symbols_in(value)
+            used |= ir.symbols_in(value)
         unpacking = [
             f"{joined(self.names.of(s) if s in used else '_' for s in parts)} = {self.names.of(whole)}"
             for whole, parts in definition.unpacked
@@ -454,7 +429,7 @@ class ModuleText:
         head = [f'"""{doc}"""', *(line for part in parts for line in ("", *part)), "", ""]
         return "\n".join([*head, *body]) + "\n"
 
-    def offering(self, doc: str, name: str, record: RuntimeRecord) -> str:
+    def offering(self, doc: str, name: str, record: ir.RuntimeRecord) -> str:
         """Return the module that defines a record under a name, with the functions in it."""
         functions = tuple(record.functions)
         for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
@@ -472,12 +447,12 @@ class ModuleText:
         """Return the code of an entry of a record."""
         return repr(entry)
 
-    @offered.on(Definition)
-    def _function_offered(self, entry: Definition) -> str:
+    @offered.on(ir.Definition)
+    def _function_offered(self, entry: ir.Definition) -> str:
         return entry.name
 
-    @offered.on(RuntimeRecord)
-    def _record_offered(self, entry: RuntimeRecord) -> str:
+    @offered.on(ir.RuntimeRecord)
+    def _record_offered(self, entry: ir.RuntimeRecord) -> str:
         named = (f"{word}={self.offered(value)}" for word, value in entry.named.items() if value is not None)
         return f"{self.called(entry.kind)}({', '.join((*map(self.offered, entry.entries), *named))})"
 
@@ -485,15 +460,15 @@ class ModuleText:
     def _tuple_offered(self, entries: tuple[Any, ...]) -> str:
         return f"({joined(map(self.offered, entries))})"
 
-    @offered.on(Value)
-    def _value_offered(self, entry: Value) -> str:
+    @offered.on(ir.Value)
+    def _value_offered(self, entry: ir.Value) -> str:
         return self.text.value(entry)
 
     def table(self, head: str, entries: Iterable[tuple[object, str]]) -> list[str]:
         """Return a dictionary of code by key, after `return` or an assignment."""
         return [f"{head} {{", *indented(f"{key!r}: {code}," for key, code in entries), "}"]
 
-    def values(self, head: str, entries: Iterable[tuple[object, Value] | tuple[object, Value, str]]) -> list[str]:
+    def values(self, head: str, entries: Iterable[tuple[object, ir.Value] | tuple[object, ir.Value, str]]) -> list[str]:
         """Return a dictionary of values by key, each below its comment."""
         lines = []
         for key, value, *told in entries:
@@ -502,7 +477,7 @@ class ModuleText:
         return [f"{head} {{", *indented(lines), "}"]
 
 
-def module_text(doc: str, name: str, record: RuntimeRecord, runtime: str) -> str:
+def module_text(doc: str, name: str, record: ir.RuntimeRecord, runtime: str) -> str:
     """Return the text of a module that defines a record under a name."""
     taken = (*runtime_names("interface"), name, *(f.name for f in record.functions))
     return ModuleText(runtime, taken, OperatorText).offering(doc, name, record)
@@ -513,12 +488,12 @@ class OperatorText(Text):
 
     value = Text.value.extended()
 
-    @value.on(WeightedSum)
-    def _signed_sum(self, value: WeightedSum) -> str:
+    @value.on(ir.WeightedSum)
+    def _signed_sum(self, value: ir.WeightedSum) -> str:
         parts = []
         for factor, term in value.terms:
             negative = is_negative(factor.expression)
-            scale = Formula(-factor.expression if negative else factor.expression, factor.shape)
+            scale = ir.Formula(-factor.expression if negative else factor.expression, factor.shape)
             code = self.summand(term) if scale.expression == 1 else self.inside(term)
             if scale.expression != 1:
                 alone = scale.expression.is_Mul or scale.expression.is_Pow

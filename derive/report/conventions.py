@@ -13,7 +13,7 @@ from derive.report.document import Math, Words, words
 
 def conventions(level: Derivation | DerivedProbe) -> tuple[tuple[str, Words], ...]:
     """Return topics with their explanations, in the order of first use."""
-    blocks = level.blocks if isinstance(level, DerivedProbe) else None
+    blocks = level.blocks if "probe" in level.stages else None
     spiked = blocks is not None and bool(blocks.labels)
     return tuple((topic, words(*parts)) for topic, parts in _topics(level.system, blocks is not None, spiked))
 

@@ -1,4 +1,7 @@
-"""The chapters of a report, from a model and its records, in the order of the derivation."""
+"""The chapters of a report, from a model and its records, in the order of the derivation.
+
+A record becomes blocks section by section, each equation in its own LaTeX.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from derive.language.model import Model
-from derive.pipeline import Derivation, DerivedProbe
+from derive.pipeline import Derivation
 from derive.printing.documents import (
+    display,
     latex,
     latex_of_equation,
     latex_of_observable,
@@ -17,7 +21,7 @@ from derive.printing.documents import (
 from derive.printing.lettering import current
 from derive.printing.names import PrintedNames, is_no_word, latex_name
 from derive.printing.sections import joined_sections, sections_of
-from derive.printing.statements import Section
+from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
 from derive.records.base import Record
 from derive.report.assumptions import Level, assumptions, levels
@@ -37,14 +41,51 @@ from derive.report.document import (
     References,
     ReportDocument,
     ReportTable,
+    Words,
+    sentence,
     with_names,
     words,
 )
 from derive.report.references import CITED, REFERENCES
-from derive.report.statements import blocks_of_record, blocks_of_sections
 from derive.report.summary import prose_of, title_of
 from derive.support.plain_words import shown_value
 from derive.version import __version__
+
+
+def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained: bool = True) -> tuple[Block, ...]:
+    """Return every nonempty section with its heading and, if wanted, its explanation."""
+    printer = TexPrinter(PrintedNames.of(record))
+    names = printer.names
+    blocks: list[Block] = []
+    for section in sections:
+        if section.statements:
+            blocks.append(Heading(_line(_sentence(section.title), names)))
+            blocks += [Prose(with_names(sentence(section.why), names.mentioned))] if explained and section.why else []
+            blocks += [_block(statement, printer) for statement in section.statements]
+    return tuple(blocks)
+
+
+def blocks_of_record(record: Record) -> tuple[Block, ...]:
+    """Return all sections of a record as blocks."""
+    return blocks_of_sections(record, sections_of(record))
+
+
+def _block(statement: Statement, printer: TexPrinter) -> Block:
+    if statement.left is None:
+        return Prose(_line(_sentence(statement.remark) + ".", printer.names))
+    return DisplayedEquation(display(statement, printer), _line(statement.remark, printer.names))
+
+
+def _line(line: str, names: PrintedNames) -> Words:
+    return with_names(words(line, written=names.written), names.mentioned)
+
+
+def _sentence(title: str) -> str:
+    """Return the title capitalised, unless it begins with a name of fixed spelling."""
+    first = title.split(" ", 1)[0]
+    plain = first == "a" or (first.replace("-", "").isalpha() and first.islower() and len(first) > 1)
+    return title[:1].upper() + title[1:] if plain else title
+
 
 Values = Mapping[str, int | float | str]
 ORDER_PARAMETERS = "order parameters"
@@ -149,7 +190,7 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
         "The spectrum is a bulk and outliers: the map below sends each eigenvalue of a small matrix, made of "
         "correlations and responses of the training, to an outlier, and the curve gives the bulk. How each line "
         "follows is told in the chapters after this one."
-        if any(isinstance(level, DerivedProbe) and level.blocks.labels for level in probed.values())
+        if any(level.blocks.labels for level in probed.values())
         else "The spectrum is a bulk without outliers. The following chapters derive each line."
         if probed
         else "One site with noises and memory stands for all; the following chapters derive it."
@@ -345,7 +386,7 @@ def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
         return list(blocks_of_record(next(iter(levels.values())).record(stage)))
     layers: dict[tuple[Block, ...], list[str]] = {}
     for label, level in levels.items():
-        joined = level.saddle if stage == "probe" and isinstance(level, DerivedProbe) else None
+        joined = level.saddle if stage == "probe" and "probe" in level.stages else None
         before = () if joined is None else blocks_of_sections(joined, joined_sections(joined))
         layers.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
     return [

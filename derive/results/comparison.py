@@ -25,7 +25,6 @@ class Comparison(Saved):
     """Theory compared with simulation, quantity by quantity in standard errors; false in a condition if they differ.
 
     >>> import derive
-
     >>> from derive.api.example import SPIKE
     >>> c = derive.load(SPIKE).compare(strength=2, size=100, seeds=4)
     >>> c.rows[0].quantity, c.agrees
@@ -171,7 +170,6 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     of a bulk without outliers in 1/D.
 
     >>> import derive
-
     >>> from derive.api.example import SPIKE
     >>> m = derive.load(SPIKE)
     >>> c = derive.compare(m.solve(strength=2), m.simulate(strength=2, size=200, seeds=4))

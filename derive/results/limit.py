@@ -144,8 +144,7 @@ class Limit(Saved):
             },
             attrs=attributes(self),
         )
-        tree: xarray.DataTree = library.DataTree.from_dict({"/limit": found})
-        return tree
+        return library.DataTree.from_dict({"/limit": found})
 
     def _rows(self) -> list[tuple[str, str]]:
         return [(name, shown_number(value)) for name, value in self.columns().items()] if self else []

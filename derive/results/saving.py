@@ -137,10 +137,7 @@ def check_zarr(path: Path) -> None:
 def as_tree(labelled: Any) -> xarray.DataTree:
     """Return a labelled array or tree as a tree."""
     library = optional("xarray")
-    tree: xarray.DataTree = (
-        labelled if isinstance(labelled, library.DataTree) else library.DataTree.from_dict({"/sweep": labelled})
-    )
-    return tree
+    return labelled if isinstance(labelled, library.DataTree) else library.DataTree.from_dict({"/sweep": labelled})
 
 
 class Pool:

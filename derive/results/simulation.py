@@ -28,7 +28,6 @@ class Simulation(PointResult, Samples):
     """Independent samples at one size; `sim["name"]` has one row per seed, then time, then labels.
 
     >>> import derive
-
     >>> from derive.api.example import SPIKE
     >>> sim = derive.load(SPIKE).simulate(strength=2, size=50, seeds=2)
     >>> sim.size, sim.seeds, sim["norm"].shape

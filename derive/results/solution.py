@@ -34,7 +34,6 @@ class Solution(PointResult, Prediction):
     accessing them raises an error with the reason.
 
     >>> import derive
-
     >>> from derive.api.example import SPIKE
     >>> s = derive.load(SPIKE).solve(strength=2)
     >>> s.outliers, s.bulk_edges, bool(s)

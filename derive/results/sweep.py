@@ -39,7 +39,6 @@ class Sweep(Saved):
     marked as such. The sweep is false in a condition if no point is reliable.
 
     >>> import derive
-
     >>> from derive.api.example import SPIKE
     >>> w = derive.load(SPIKE).sweep(strength=[0.5, 2])
     >>> [len(point.outliers) for point in w]

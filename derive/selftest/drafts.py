@@ -66,6 +66,29 @@ class Node:
         """The integer value of a delay or exponent; None if it is absent or an expression."""
         return None if self.args[1] in (None, *self.children) else int(str(self.args[1]))
 
+    def __add__(self, other: Node) -> Node:
+        return add(self, other)
+
+    def __mul__(self, other: Node) -> Node:
+        return times(self, other)
+
+    def __truediv__(self, other: Node) -> Node:
+        return self if other == ONE else times(self, Node("power", (other, -1)))
+
+    def __pow__(self, exponent: int | Node) -> Node:
+        return self if exponent in (1, ONE) else Node("power", (self, exponent))
+
+    def __neg__(self) -> Node:
+        return number(-Fraction(str(self.args[0]))) if self.op == "number" else number(-1) * self
+
+    def __matmul__(self, vector: Node) -> Node:
+        return Node("apply", (self, vector))
+
+    @property
+    def T(self) -> Node:
+        """The transpose of a matrix."""
+        return self.children[0] if self.op == "turned" else Node("turned", (self,))
+
     @property
     def leaf(self) -> str:
         """The name in the node, if any."""
@@ -102,14 +125,6 @@ def times(*factors: Node) -> Node:
     return Node("product", tuple(kept)) if len(kept) > 1 else (kept or [ONE])[0]
 
 
-def power(base: Node, exponent: int | Node) -> Node:
-    return base if exponent in (1, ONE) else Node("power", (base, exponent))
-
-
-def over(top: Node, *bottom: Node) -> Node:
-    return times(top, *(Node("power", (part, -1)) for part in bottom if part != ONE))
-
-
 def root(inner: Node) -> Node:
     return Node("root", (inner,))
 
@@ -131,10 +146,6 @@ def mean(inner: Node) -> Node:
     return Node("mean", (inner,))
 
 
-def apply(matrix: Node, vector: Node) -> Node:
-    return Node("apply", (matrix, vector))
-
-
 def total(inner: Node) -> Node:
     return Node("total", (inner,))
 
@@ -143,12 +154,7 @@ def outer(left: Node, right: Node) -> Node:
     return Node("outer", (left, right))
 
 
-def turned(matrix: Node) -> Node:
-    """Return the transpose."""
-    return matrix.children[0] if matrix.op == "turned" else Node("turned", (matrix,))
-
-
-ONE = number(1)
+ONE, HALF, QUARTER = number(1), number(Fraction(1, 2)), number(Fraction(1, 4))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from fractions import Fraction
 from random import Random
 
 from derive.selftest.drafts import (
+    HALF,
     ONE,
+    QUARTER,
     Draft,
     DraftAxis,
     DraftClock,
@@ -22,19 +24,15 @@ from derive.selftest.drafts import (
     DraftWeights,
     Node,
     add,
-    apply,
     at,
     call,
     mean,
     name,
     number,
     outer,
-    over,
-    power,
     pruned,
     root,
     times,
-    turned,
     weights_at,
 )
 from derive.selftest.drawing_labels import LABELS, draw_labels
@@ -156,9 +154,7 @@ def _draw_disorder(sketch: Sketch) -> None:
         rows, columns = sketch.rng.choice(names), sketch.rng.choice(names)
         variance = number(sketch.rng.choice(VARIANCES))
         if sketch.chance(0.1, "a variance with a parameter"):
-            variance = sketch.rng.choice(
-                (power(sketch.parameter("kappa"), 2), sketch.parameter("beta", None, "positive"))
-            )
+            variance = sketch.rng.choice((sketch.parameter("kappa") ** 2, sketch.parameter("beta", None, "positive")))
         sketch.matrices.append(DraftMatrix(word, kind, rows, rows if kind == "goe" else columns, variance))
     for k, word in enumerate(names):
         kinds = ("static",)
@@ -193,9 +189,9 @@ def _draw_weights(sketch: Sketch, word: str) -> None:
     matrix = sketch.rng.choice(static)
     start = Node("matrix", (matrix.name,))
     if matrix.kind != "goe" and sketch.chance(0.3):
-        start = over(start, root(name(matrix.columns)))
+        start = start / root(name(matrix.columns))
     elif sketch.chance(0.15):
-        start = times(number(Fraction(1, 2)), start)
+        start = HALF * start
     sketch.weights.append(DraftWeights(word, matrix.rows, matrix.columns))
     sketch.equations.append(DraftEquation(word, "0", start))
 
@@ -208,7 +204,7 @@ def _vector(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -
     first = sketch.rng.choice(usable)
     if sketch.chance(0.3):
         second = sketch.rng.choice(usable)
-        return add(first, second) if sketch.chance(0.5) else add(first, times(sketch.coefficient(), second))
+        return first + second if sketch.chance(0.5) else first + sketch.coefficient() * second
     return first
 
 
@@ -223,9 +219,9 @@ def _applied(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) 
     if vector is None:
         return None
     if takes == sector and sketch.chance(0.15):  # a square matrix together with its transpose
-        matrix = add(matrix, times(sketch.rng.choice((number(-1), sketch.coefficient())), turned(matrix)))
-    product = apply(matrix, vector)
-    return times(sketch.coefficient(), scale, _late(sketch, product) if sketch.chance(0.1) else product)
+        matrix = matrix + sketch.rng.choice((number(-1), sketch.coefficient())) * matrix.T
+    product = matrix @ vector
+    return sketch.coefficient() * scale * (_late(sketch, product) if sketch.chance(0.1) else product)
 
 
 def _late(sketch: Sketch, product: Node) -> Node:
@@ -262,42 +258,40 @@ def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> 
     if kind < 0.5 and fields and not static:
         inner = at(sketch.rng.choice(fields).leaf, sketch.rng.choice((0, 0, 1)))
         if inner.leaf not in {n.name for n in sketch.normals}:
-            inner = add(inner, times(sketch.coefficient(), at(inner.leaf, 1))) if sketch.chance(0.2) else inner
+            inner = inner + sketch.coefficient() * at(inner.leaf, 1) if sketch.chance(0.2) else inner
             if inner.op == "at" and sketch.chance(0.3) and not sketch.labelled():
                 other = sketch.rng.choice((inner, Node("now", (sketch.rng.choice(fields),))))
-                inner = times(number(Fraction(1, 4)), mean(times(at(inner.leaf, 0), other)), inner)
-            return times(sketch.coefficient(), Node("past", (inner,)))
+                inner = QUARTER * mean(at(inner.leaf, 0) * other) * inner
+            return sketch.coefficient() * Node("past", (inner,))
     if kind < 0.56 and fields and not static:
-        return times(_of_means(sketch, sketch.rng.choice(fields), sketch.rng.choice(fields)), value)
+        return _of_means(sketch, sketch.rng.choice(fields), sketch.rng.choice(fields)) * value
     if kind < 0.62:
-        return times(sketch.coefficient(), number(1)) if sketch.chance(0.5) else number(Fraction(1, 2))
+        return sketch.coefficient() * number(1) if sketch.chance(0.5) else HALF
     if kind < 0.66 and not static and sketch.clock is not None:
-        return times(sketch.coefficient(), of_time(sketch), value)
+        return sketch.coefficient() * of_time(sketch) * value
     if kind < 0.8 and not sketch.linear:
         other = sketch.rng.choice(usable)
-        inner = add(times(sketch.coefficient(), value), other) if sketch.chance(0.5) else value
+        inner = sketch.coefficient() * value + other if sketch.chance(0.5) else value
         if sketch.chance(0.15):
-            return times(number(Fraction(1, 4)), power(value, 2))
+            return QUARTER * value**2
         if sketch.chance(0.15):
-            return times(number(Fraction(1, 4)), value, call("tanh", other))
+            return QUARTER * value * call("tanh", other)
         if sketch.chance(0.3):
-            inner = add(inner, sketch.coefficient())
-        return times(sketch.coefficient(), sketch.law(inner))
-    return times(sketch.coefficient(), value)
+            inner = inner + sketch.coefficient()
+        return sketch.coefficient() * sketch.law(inner)
+    return sketch.coefficient() * value
 
 
 def _of_means(sketch: Sketch, one: Node, two: Node) -> Node:
     """Return a coefficient that contains a mean over sites."""
-    strength = mean(times(one, two))
-    bounded = over(ONE, sketch.rng.choice((add(ONE, mean(power(one, 2))), mean(add(ONE, power(one, 2))))))
+    strength = mean(one * two)
+    bounded = ONE / sketch.rng.choice((ONE + mean(one**2), mean(ONE + one**2)))
     if sketch.chance(0.25):  # a mean inside a mean
-        rest = add(one, times(number(Fraction(-1, 2)), strength, two))
-        bounded = over(
-            ONE, add(ONE, mean(sketch.rng.choice((power(rest, 2), times(power(one, 2), mean(power(two, 2)))))))
-        )
+        rest = one + -HALF * strength * two
+        bounded = ONE / (ONE + mean(sketch.rng.choice((rest**2, one**2 * mean(two**2)))))
     if sketch.linear:
-        return sketch.rng.choice((times(number(Fraction(1, 4)), strength), times(number(Fraction(1, 2)), bounded)))
-    rooted = over(ONE, root(add(ONE, mean(power(one, 2)))))
+        return sketch.rng.choice((QUARTER * strength, HALF * bounded))
+    rooted = ONE / root(ONE + mean(one**2))
     return sketch.rng.choice((bounded, rooted, LAWS[sketch.rng.choice(("tanh", "cos", "Piecewise"))](strength)))
 
 
@@ -325,12 +319,12 @@ def _draw_equations(sketch: Sketch) -> None:
         elif sketch.chance(0.4):
             start = _source(sketch, v.sector)
             if sketch.chance(0.2):
-                start = add(times(sketch.coefficient(), start), number(Fraction(1, 2)))
+                start = sketch.coefficient() * start + HALF
             sketch.equations.append(DraftEquation(v.name, "0", start))
             ahead = 1
             if sketch.chance(0.25):
                 second = _source(sketch, v.sector)
-                second = add(times(sketch.coefficient(), second), ONE) if sketch.chance(0.3) else second
+                second = sketch.coefficient() * second + ONE if sketch.chance(0.3) else second
                 sketch.equations.append(DraftEquation(v.name, "1", second))
                 ahead = 2
             value = _right_side(sketch, v.sector, rank, False, True)
@@ -356,15 +350,15 @@ def _spike(sketch: Sketch, w: DraftWeights) -> Node | None:
             return None
         side = sketch.rng.choice(values)
         if sketch.chance(0.2):
-            side = add(side, times(sketch.coefficient(), sketch.rng.choice(values)))
+            side = side + sketch.coefficient() * sketch.rng.choice(values)
         elif not sketch.linear and sketch.chance(0.3):
             side = sketch.law(side)
         sides.append(side)
     small = weight_scale(sketch, w) == ONE
-    scale = over(ONE, name(w.columns)) if small else over(ONE, root(name(w.columns)))
-    parts = [times(sketch.coefficient(), scale)]
+    scale = ONE / name(w.columns) if small else ONE / root(name(w.columns))
+    parts = [sketch.coefficient() * scale]
     if sketch.chance(0.15):
-        parts.append(mean(power(_plain_field(sketch, w.rows) or sides[0], 2)))
+        parts.append(mean((_plain_field(sketch, w.rows) or sides[0]) ** 2))
     elif sketch.chance(0.15, *_TIMES):
         parts.append(of_time(sketch))
     spike = outer(*sides)
@@ -373,7 +367,7 @@ def _spike(sketch: Sketch, w: DraftWeights) -> Node | None:
         if kind == "skewed":
             sketch.skewed.add(w.name)
         else:
-            spike = outer(sides[0], sides[0]) if kind == "square" else add(spike, turned(spike))
+            spike = outer(sides[0], sides[0]) if kind == "square" else spike + spike.T
     return times(*parts, spike)
 
 
@@ -386,17 +380,17 @@ def _draw_update(sketch: Sketch, w: DraftWeights) -> None:
     old = weights_at(w.name)
     count = sketch.rng.choice((0, *(1,) * 12, *(2,) * 6))
     spikes = [s for s in (_spike(sketch, w) for _ in range(count)) if s is not None]
-    kept = times(sketch.rng.choice((number(Fraction(9, 10)), sketch.coefficient())), old) if sketch.chance(0.3) else old
+    kept = sketch.rng.choice((number(Fraction(9, 10)), sketch.coefficient())) * old if sketch.chance(0.3) else old
     if spikes and sketch.chance(0.2):
         buffer = f"{w.name}m"
         sketch.weights.append(DraftWeights(buffer, w.rows, w.columns))
         before = weights_at(buffer)
         sketch.equations.append(DraftEquation(buffer, "0", number(0)))
-        sketch.equations.append(DraftEquation(buffer, "t + 1", add(times(number(Fraction(1, 2)), before), *spikes)))
+        sketch.equations.append(DraftEquation(buffer, "t + 1", add(HALF * before, *spikes)))
         spikes = [weights_at(buffer, -1)]
     if sketch.chance(0.15):
         start = next(e.value for e in sketch.equations if e.target == w.name and e.time == "0")
-        spikes.append(times(number(Fraction(1, 10)), start))
+        spikes.append(number(Fraction(1, 10)) * start)
     sketch.equations.append(DraftEquation(w.name, "t + 1", add(kept, *spikes)))
 
 
@@ -404,24 +398,24 @@ def _observables(sketch: Sketch) -> list[Node]:
     observables = []
     for v in sketch.fields:
         value = value_of(v, 0)
-        observables.append(mean(power(value, 2)))
+        observables.append(mean(value**2))
         mates = [u for u in (*sketch.fields, *sketch.normals) if u.sector == v.sector and u.name != v.name]
         if mates and sketch.chance(0.5):
             mate = sketch.rng.choice(mates)
             lag = sketch.rng.choice((0, 0, 1, 5)) if v.kind == "timed" else 0
             other = value_of(mate, lag if mate in sketch.fields else 0)
-            shared = Node("overlap", (value, other)) if sketch.chance(0.2, "overlap") else mean(times(value, other))
+            shared = Node("overlap", (value, other)) if sketch.chance(0.2, "overlap") else mean(value * other)
             observables.append(shared)
         if v.kind == "timed" and sketch.chance(0.2):
-            observables.append(mean(times(value, value_of(v, sketch.rng.choice((1, 2, 5))))))
+            observables.append(mean(value * value_of(v, sketch.rng.choice((1, 2, 5)))))
         if sketch.chance(0.15):  # a term without a field inside a mean
-            observables.append(mean(add(number(Fraction(1, 2)), times(number(Fraction(-1, 4)), power(value, 2)))))
+            observables.append(mean(HALF + -QUARTER * value**2))
         if sketch.chance(0.1):  # beyond second moments, of laws that are linear too
-            observables.append(mean(sketch.rng.choice((power(value, 4), power(add(value, ONE), 3), value))))
+            observables.append(mean(sketch.rng.choice((value**4, (value + ONE) ** 3, value))))
         if not sketch.linear and sketch.chance(0.3):
             observables.append(mean(value) if sketch.chance(0.5) else mean(call("tanh", value)))
     if observables and sketch.chance(0.2):
-        observables.append(add(times(number(Fraction(-1, 2)), observables[0]), number(1)))
+        observables.append(-HALF * observables[0] + number(1))
     return observables
 
 

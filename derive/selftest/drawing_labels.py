@@ -6,7 +6,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from derive.selftest.drafts import (
+    HALF,
     ONE,
+    QUARTER,
     DraftAxis,
     DraftData,
     DraftEquation,
@@ -14,17 +16,12 @@ from derive.selftest.drafts import (
     DraftVector,
     Node,
     add,
-    apply,
     at,
     call,
     mean,
     name,
-    number,
     outer,
-    over,
-    power,
     root,
-    times,
     total,
 )
 from derive.selftest.sketch import (
@@ -68,18 +65,18 @@ def draw_labels(sketch: Sketch) -> list[Node]:
     if kind == "timed":
         _feed_back(sketch, field)
     observed = rng.choice((now, at("k1", None)))
-    numbers = mean(times(now, observed))
-    observables = [numbers, Node("each", (numbers,)), total(times(_given(sketch), numbers))]
+    numbers = mean(now * observed)
+    observables = [numbers, Node("each", (numbers,)), total(_given(sketch) * numbers)]
     if first != last:
-        pairs = mean(times(now, at("k2", None)))
-        observables += [Node("each", (pairs,)), total(power(Node("softmax", (pairs, last)), 2))]
+        pairs = mean(now * at("k2", None))
+        observables += [Node("each", (pairs,)), total(Node("softmax", (pairs, last)) ** 2)]
         table = sketch.data[-1]
         seen = Node("entries", (table.name, 0 if table.timed else None))
-        observables.append(total(times(seen, pairs)))
+        observables.append(total(seen * pairs))
     if sketch.chance(0.15, "relabel"):
         sketch.axes.append(DraftAxis(f"also{first}", "P1"))
         other = Node("relabel", (now, first, f"also{first}"))
-        return [*rng.sample(observables, 1), Node("each", (mean(times(now, other)),))]
+        return [*rng.sample(observables, 1), Node("each", (mean(now * other),))]
     if first != last and sketch.chance(0.2, "entries"):
         return observables[-1:]
     return rng.sample(observables, rng.choice((1, 2, 3)))
@@ -99,40 +96,40 @@ def _labelled_side(sketch: Sketch, field: DraftVector, rank: int) -> Node:
     own = at("k1", None)
     past = at(field.name, rng.choice((1, 1, 2))) if not static else own
     table = next(d for d in sketch.data if len(d.axes) == 2)
-    terms = [own, times(sketch.coefficient(), past), times(_given(sketch, static), own)]
+    terms = [own, sketch.coefficient() * past, _given(sketch, static) * own]
     if plain:
         value = rng.choice(plain)
-        terms.append(times(_given(sketch, static), value))
-        terms.append(times(number(Fraction(1, 4)), mean(times(past, rng.choice(plain))), value))
+        terms.append(_given(sketch, static) * value)
+        terms.append(QUARTER * mean(past * rng.choice(plain)) * value)
     if not (static and table.timed):
         delay = rng.choice((0, 1)) if table.timed else None
         last = [v.name for v in sketch.normals if v.axes == table.axes[1:]]
-        terms.append(times(number(Fraction(1, 2)), Node("mix", (table.name, delay, 0, at(last[-1], None)))))
+        terms.append(HALF * Node("mix", (table.name, delay, 0, at(last[-1], None))))
         if table.axes[0] == table.axes[1]:
             how = ("root",) if sketch.chance(0.3, "root") else ()
-            terms.append(times(number(Fraction(1, 4)), Node("mix", (table.name, delay, 1, past, *how))))
+            terms.append(QUARTER * Node("mix", (table.name, delay, 1, past, *how)))
     if any(v.name == "k2" for v in sketch.normals):
         terms += _along_two_axes(own, past, sketch.data[-1].axes[1])
     operators = [o for o in operators_into(sketch, field.sector, static) if o[1] == field.sector]
     if operators:
         matrix, _, scale = rng.choice(operators)
-        inner = rng.choice((own, past, add(own, past)))
-        terms.append(times(sketch.coefficient(), scale, apply(matrix, inner)))
+        inner = rng.choice((own, past, own + past))
+        terms.append(sketch.coefficient() * scale * (matrix @ inner))
     if not sketch.linear:
-        terms.append(times(sketch.coefficient(), sketch.law(add(own, past))))
-        terms.append(call("tanh", times(_given(sketch, static), own)))
+        terms.append(sketch.coefficient() * sketch.law(own + past))
+        terms.append(call("tanh", _given(sketch, static) * own))
     return add(*rng.sample(terms, min(len(terms), rng.choice((2, 2, 3)))))
 
 
 def _along_two_axes(own: Node, past: Node, axis: str) -> list[Node]:
     """Return vectors along one axis, built from numbers along two axes and vectors along the other."""
     other = at("k2", None)
-    outputs = mean(times(past, other))
-    shares = Node("softmax", (mean(times(add(own, past), other)), axis))
+    outputs = mean(past * other)
+    shares = Node("softmax", (mean((own + past) * other), axis))
     return [
-        times(number(Fraction(1, 2)), Node("total_over", (times(shares, other), axis))),
-        times(number(Fraction(1, 4)), Node("total_over", (power(outputs, 2), axis)), own),
-        times(number(Fraction(1, 4)), Node("total_over", (times(outputs, own, ONE), axis))),
+        HALF * Node("total_over", (shares * other, axis)),
+        QUARTER * Node("total_over", (outputs**2, axis)) * own,
+        QUARTER * Node("total_over", (outputs * own, axis)),
     ]
 
 
@@ -148,19 +145,19 @@ def _feed_back(sketch: Sketch, field: DraftVector) -> None:
     plain = {v.name for v in sketch.fields if v.sector == field.sector and v.kind == "timed" and not v.axes}
     for k, e in enumerate(sketch.equations):
         if e.target in plain and e.time == "t" and sketch.chance(0.5):
-            inner = rng.choice((late, times(_given(sketch), late), times(mean(power(late, 2)), late)))
-            value = rng.choice((total(inner), times(total(mean(times(late, at("k1", None)))), at(e.target, 1))))
-            sketch.equations[k] = replace(e, value=add(e.value, times(number(Fraction(1, 4)), value)))
+            inner = rng.choice((late, _given(sketch) * late, mean(late**2) * late))
+            value = rng.choice((total(inner), total(mean(late * at("k1", None))) * at(e.target, 1)))
+            sketch.equations[k] = replace(e, value=e.value + QUARTER * value)
             break
     square = [w for w in sketch.weights if w.rows == w.columns == field.sector and rooted(sketch, w.name)]
     for w in square:
         if symmetric_start(sketch, w) or sketch.chance(0.3):
             continue
         small = weight_scale(sketch, w) == ONE
-        scale = over(ONE, name(w.columns)) if small else over(ONE, root(name(w.columns)))
+        scale = ONE / name(w.columns) if small else ONE / root(name(w.columns))
         now = at(field.name, 0)
-        weight = rng.choice((ONE, mean(power(now, 2)), total(mean(power(now, 2))), _given(sketch)))
-        spike = times(number(Fraction(1, 4)), weight, scale, outer(now, at("k1", None)))
+        weight = rng.choice((ONE, mean(now**2), total(mean(now**2)), _given(sketch)))
+        spike = QUARTER * weight * scale * outer(now, at("k1", None))
         for k, e in enumerate(sketch.equations):
             if e.target == w.name and e.time == "t + 1":
-                sketch.equations[k] = replace(e, value=add(e.value, spike))
+                sketch.equations[k] = replace(e, value=e.value + spike)

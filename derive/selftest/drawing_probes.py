@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-from derive.selftest.drafts import (
-    ONE,
-    DraftMatrix,
-    Node,
-    add,
-    at,
-    call,
-    mean,
-    name,
-    number,
-    outer,
-    over,
-    power,
-    root,
-    times,
-    turned,
-    weights_at,
-)
+from derive.selftest.drafts import ONE, DraftMatrix, Node, at, call, mean, name, number, outer, root, weights_at
 from derive.selftest.sketch import Sketch, rooted, symmetric_start, value_of, weight_scale
 
 EARLY = ("a probe at the first step", "a probe before the last step")
@@ -35,18 +18,18 @@ def draw_probes(sketch: Sketch) -> list[Node]:
         size = ONE if weight_scale(sketch, w) == ONE else name(w.columns)
         sector = w.columns
         if w.name in sketch.skewed and sketch.chance(0.5):
-            probe = add(last, turned(last))
+            probe = last + last.T
         elif symmetric_start(sketch, w) and w.name not in sketch.skewed and sketch.chance(0.7):
             probe = _with_its_square(sketch, last) if sketch.chance(0.15) else last
         elif sketch.chance(0.7):
             half = _through_another(sketch, last, w.rows) if sketch.chance(0.15) else last
-            probe = over(Node("matmul", (turned(half), half)), size)
+            probe = Node("matmul", (half.T, half)) / size
             if sketch.chance(0.1):
                 probe = _less_its_start(sketch, probe, w.name, size)
             elif sketch.chance(0.2):
                 probe = _with_shared(sketch, probe, last, size, (w.rows, w.columns))
         else:
-            probe, sector = over(Node("matmul", (last, turned(last))), size), w.rows
+            probe, sector = Node("matmul", (last, last.T)) / size, w.rows
         more = _with_another if sketch.chance(0.15) else _with_spike if sketch.chance(0.1, *EARLY) else _with_diagonal
         probes.append(more(sketch, probe, sector))
     if not probes or sketch.chance(0.15):
@@ -60,13 +43,13 @@ def _with_spike(sketch: Sketch, probe: Node, sector: str) -> Node:
     if not fitting or sketch.clock is None:
         return probe
     last = name(sketch.clock.steps)
-    times_of = {EARLY[0]: number(1), EARLY[1]: add(last, number(-1)), "": last}
+    times_of = {EARLY[0]: number(1), EARLY[1]: last + number(-1), "": last}
     if not sketch.clock.endpoint:
-        times_of = {EARLY[0]: number(0), EARLY[1]: add(last, number(-1))}
+        times_of = {EARLY[0]: number(0), EARLY[1]: last + number(-1)}
     side = at(sketch.rng.choice(fitting).name, times_of[sketch.pick(tuple(times_of))])
     if sketch.linear and sketch.chance(0.2, "diag"):
-        return add(probe, Node("diag", (call("tanh", side),)))
-    return add(probe, times(number(2), sketch.coefficient(), over(ONE, name(sector)), outer(side, side)))
+        return probe + Node("diag", (call("tanh", side),))
+    return probe + number(2) * sketch.coefficient() * (ONE / name(sector)) * outer(side, side)
 
 
 def with_more(sketch: Sketch, probe: Node, observed: tuple[tuple[str, Node], ...]) -> Node:
@@ -94,7 +77,7 @@ def _sector(sketch: Sketch, probe: Node) -> str:
     if probe.op in ("sum", "product"):
         return next(filter(None, (_sector(sketch, part) for part in probe.children)), "")
     if probe.op == "matmul":
-        return _sector(sketch, turned(probe.children[0]))
+        return _sector(sketch, probe.children[0].T)
     shapes = {m.name: (m.rows, m.columns) for m in sketch.matrices}
     shapes |= {w.name: (w.rows, w.columns) for w in sketch.weights}
     inner = probe.children[0] if probe.op == "turned" else probe
@@ -105,11 +88,11 @@ def _with_another(sketch: Sketch, probe: Node, sector: str) -> Node:
     """Return the probe plus another symmetric matrix over its sector, if there is one."""
     others = [Node("matrix", (m.name,)) for m in sketch.matrices if m.kind == "goe" and m.rows == sector]
     others += [
-        over(Node("matmul", (turned(Node("matrix", (m.name,))), Node("matrix", (m.name,)))), name(m.rows))
+        Node("matmul", (Node("matrix", (m.name,)).T, Node("matrix", (m.name,)))) / name(m.rows)
         for m in sketch.matrices
         if m.kind == "gaussian" and m.columns == sector
     ]
-    return add(probe, sketch.rng.choice(others)) if others else probe
+    return probe + sketch.rng.choice(others) if others else probe
 
 
 def _with_diagonal(sketch: Sketch, probe: Node, sector: str) -> Node:
@@ -117,7 +100,7 @@ def _with_diagonal(sketch: Sketch, probe: Node, sector: str) -> Node:
     fitting = [v for v in (*sketch.normals, *sketch.fields) if v.sector == sector and v.kind == "static" and not v.axes]
     if not fitting or not sketch.linear or not sketch.chance(0.05, "diag"):
         return probe
-    return add(probe, Node("diag", (call("tanh", at(sketch.rng.choice(fitting).name, None)),)))
+    return probe + Node("diag", (call("tanh", at(sketch.rng.choice(fitting).name, None)),))
 
 
 def _through_another(sketch: Sketch, half: Node, rows: str) -> Node:
@@ -126,19 +109,19 @@ def _through_another(sketch: Sketch, half: Node, rows: str) -> Node:
     if not fitting:
         return half
     other = Node("matrix", (sketch.rng.choice(fitting).name,))
-    return Node("matmul", (over(other, root(name(rows))), half))
+    return Node("matmul", (other / root(name(rows)), half))
 
 
 def _less_its_start(sketch: Sketch, probe: Node, word: str, size: Node) -> Node:
     """Return the change by training: K^T K minus its initial value, or a part of it."""
     start = next(e.value for e in sketch.equations if e.target == word and e.time == "0")
     share = sketch.rng.choice((number(-1), number(-1), sketch.coefficient()))
-    return add(probe, times(share, over(Node("matmul", (turned(start), start)), size)))
+    return probe + share * (Node("matmul", (start.T, start)) / size)
 
 
 def _with_its_square(sketch: Sketch, matrix: Node) -> Node:
     """Return M + c M^2 for symmetric M: its density diverges at the turning point, away from zero."""
-    return add(matrix, times(sketch.coefficient(), Node("matmul", (matrix, matrix))))
+    return matrix + sketch.coefficient() * Node("matmul", (matrix, matrix))
 
 
 def _with_shared(sketch: Sketch, probe: Node, half: Node, size: Node, shape: tuple[str, str]) -> Node:
@@ -148,13 +131,13 @@ def _with_shared(sketch: Sketch, probe: Node, half: Node, size: Node, shape: tup
     """
     alike = [m for m in sketch.matrices if m.kind == "gaussian" and (m.rows, m.columns) == shape]
     if alike and sketch.chance(0.6):
-        other, sizes = Node("matrix", (sketch.rng.choice(alike).name,)), times(root(size), root(name(shape[1])))
-        joined = add(Node("matmul", (turned(half), other)), Node("matmul", (turned(other), half)))
+        other, sizes = Node("matrix", (sketch.rng.choice(alike).name,)), root(size) * root(name(shape[1]))
+        joined = Node("matmul", (half.T, other)) + Node("matmul", (other.T, half))
     elif shape[0] == shape[1]:
-        joined, sizes = add(half, turned(half)), root(size)
+        joined, sizes = half + half.T, root(size)
     else:
         return probe
-    return add(probe, times(sketch.coefficient(), over(ONE, sizes), joined))
+    return probe + sketch.coefficient() * (ONE / sizes) * joined
 
 
 def _fixed_probe(sketch: Sketch, m: DraftMatrix) -> Node | None:
@@ -167,15 +150,15 @@ def _fixed_probe(sketch: Sketch, m: DraftMatrix) -> Node | None:
     ]
     if all(sides):
         left, right = (value_of(sketch.rng.choice(side), 0) for side in sides)
-        scale = over(ONE, name(m.columns)) if m.kind == "goe" else over(ONE, root(name(m.columns)))
-        coefficient = times(number(sketch.rng.choice((2, 2, 4, 8))), sketch.coefficient(), scale)
+        scale = ONE / name(m.columns) if m.kind == "goe" else ONE / root(name(m.columns))
+        coefficient = number(sketch.rng.choice((2, 2, 4, 8))) * sketch.coefficient() * scale
         if sketch.chance(0.3):
-            coefficient = times(coefficient, mean(power(left, 2)))
+            coefficient = coefficient * mean(left**2)
         if m.kind == "goe":
-            spiked = add(start, times(coefficient, outer(left, left)))
+            spiked = start + coefficient * outer(left, left)
             return _with_its_square(sketch, spiked) if sketch.chance(0.2) else spiked
-        start = add(start, times(coefficient, outer(left, right)))
+        start = start + coefficient * outer(left, right)
     if m.kind == "goe":
         return start
-    probe, size = over(Node("matmul", (turned(start), start)), name(m.columns)), name(m.columns)
+    probe, size = Node("matmul", (start.T, start)) / name(m.columns), name(m.columns)
     return _with_shared(sketch, probe, start, size, (m.rows, m.columns)) if sketch.chance(0.2) else probe

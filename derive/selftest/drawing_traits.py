@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from derive.selftest.drafts import ONE, DraftTrait, Node, add, at, mean, number, outer, over, power, root, times, turned
+from derive.selftest.drafts import HALF, ONE, DraftTrait, Node, add, at, mean, number, outer, root
 from derive.selftest.sketch import Sketch, value_of
 
 VALUES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(3, 2))
@@ -73,7 +73,7 @@ def draw_traits(sketch: Sketch) -> list[Node]:
     for v in sketch.fields:
         fitting = [trait for trait in sketch.traits if trait.sector == v.sector]
         if fitting and sketch.chance(0.5):
-            observables.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(v, 0), 2))))
+            observables.append(mean(_factor(sketch, rng.choice(fitting)) * value_of(v, 0) ** 2))
     return observables
 
 
@@ -81,7 +81,7 @@ def _trait(sketch: Sketch, word: str, sector: str) -> DraftTrait:
     """Return a trait with weighted values, with equal weights, with a density, or with a named law."""
     kind = sketch.pick(("trait(weights=)",) * 5 + ("trait(values=)", "trait(density=)", "trait(law=)"))
     if kind == "trait(density=)":
-        return DraftTrait(word, sector, density=(add(ONE, Node("index", ())), number(0), ONE))
+        return DraftTrait(word, sector, density=(ONE + Node("index", ()), number(0), ONE))
     if kind == "trait(law=)":
         return DraftTrait(word, sector, law=_law("uniform", Fraction(1, 4), 1))
     shares = sketch.rng.choice(SHARES)
@@ -97,18 +97,18 @@ def weigh_rows(sketch: Sketch, probe: Node) -> Node:
     """Return K^T K with the rows of K weighted by a trait, or by a bounded function of a field without a clock."""
 
     def node(old: Node) -> Node:
-        if old.op != "matmul" or len(old.children) != 2 or old.children[0] != turned(old.children[1]):
+        if old.op != "matmul" or len(old.children) != 2 or old.children[0] != old.children[1].T:
             return old
         matrix = old.children[1]
         rows = _rows(sketch, matrix)
         factor = _of(sketch, rows) if rows else None
         fields = [v for v in sketch.fields if v.sector == rows and v.kind == "static" and not v.axes]
         if factor is None and fields and sketch.linear and sketch.chance(0.3):
-            factor = over(ONE, add(ONE, power(value_of(sketch.rng.choice(fields), 0), 2)))
+            factor = ONE / (ONE + value_of(sketch.rng.choice(fields), 0) ** 2)
         if factor is None or not sketch.chance(0.7, "diag"):
             return old
         weighed = Node("weighed", (factor, matrix))
-        return Node("matmul", (turned(weighed), weighed))
+        return Node("matmul", (weighed.T, weighed))
 
     return probe.mapped(node)
 
@@ -123,8 +123,8 @@ def _rows(sketch: Sketch, matrix: Node) -> str:
 def _factor(sketch: Sketch, trait: DraftTrait) -> Node:
     """Return a function of a trait."""
     word = at(trait.name, None)
-    half = times(number(Fraction(1, 2)), word)
-    return sketch.rng.choice((word, word, root(word), add(ONE, half), over(ONE, add(ONE, word)), power(word, 2)))
+    half = HALF * word
+    return sketch.rng.choice((word, word, root(word), ONE + half, ONE / (ONE + word), word**2))
 
 
 def _of(sketch: Sketch, sector: str) -> Node | None:
@@ -138,16 +138,16 @@ def _in_terms(sketch: Sketch, value: Node, sector: str) -> Node:
     if factor is None:
         return value
     if sketch.chance(0.15):
-        return add(value, times(sketch.coefficient(), factor))
+        return value + sketch.coefficient() * factor
     calls = [n for n in value.walk() if n.op == "call" and any(inner.op == "at" for inner in n.walk())]
     if calls and sketch.chance(0.5):  # a threshold inside a law
         chosen = sketch.rng.choice(calls)
-        moved = Node("call", (*chosen.args[:-1], add(chosen.children[-1], factor)))
+        moved = Node("call", (*chosen.args[:-1], chosen.children[-1] + factor))
         return value.mapped(lambda old: moved if old == chosen else old)
     if value.op != "sum":
-        return times(factor, value)
+        return factor * value
     k = sketch.rng.randrange(len(value.children))
-    return add(*(times(factor, part) if j == k else part for j, part in enumerate(value.children)))
+    return add(*(factor * part if j == k else part for j, part in enumerate(value.children)))
 
 
 def _in_sides(sketch: Sketch, update: Node, sectors: tuple[str, str]) -> Node:
@@ -162,6 +162,6 @@ def _in_sides(sketch: Sketch, update: Node, sectors: tuple[str, str]) -> Node:
     def node(old: Node) -> Node:
         if old.op != "outer":
             return old
-        return outer(times(left, old.children[0]), times(right, old.children[1]))
+        return outer(left * old.children[0], right * old.children[1])
 
     return update.mapped(node)

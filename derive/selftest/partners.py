@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from derive.selftest.drafts import (
     ONE,
+    QUARTER,
     Draft,
     DraftAxis,
     DraftEquation,
@@ -21,18 +22,14 @@ from derive.selftest.drafts import (
     DraftVector,
     Node,
     add,
-    apply,
     at,
     call,
     mean,
     name,
     number,
-    over,
-    power,
     pruned,
     root,
     times,
-    turned,
 )
 from derive.selftest.drawing_traits import LAWS
 
@@ -300,7 +297,7 @@ def split(draft: Draft, rng: Random) -> Draft | None:
     index, node = rng.choice(places)
     matrix, vector = node.children
     equation = draft.equations[index]
-    value = _swapped(equation.value, node, add(*(apply(matrix, part) for part in vector.children)))
+    value = _swapped(equation.value, node, add(*(matrix @ part for part in vector.children)))
     changed = replace(equation, value=value)
     return replace(draft, equations=(*draft.equations[:index], changed, *draft.equations[index + 1 :]))
 
@@ -351,7 +348,7 @@ def two_matrices(draft: Draft, rng: Random) -> Draft | None:
     words = [draft.free_name(f"{chosen.name}a"), draft.free_name(f"{chosen.name}b")]
     share = rng.choice((Fraction(1, 4), Fraction(16, 25)))
     halves = [
-        replace(chosen, name=w, variance=times(number(v), chosen.variance))
+        replace(chosen, name=w, variance=number(v) * chosen.variance)
         for w, v in zip(words, (share, 1 - share), strict=True)
     ]
     changed = _substituted(
@@ -366,7 +363,7 @@ def variance_moved(draft: Draft, rng: Random) -> Draft | None:
         return None
     chosen = rng.choice(draft.matrices)
     factor = rng.choice((Fraction(1, 2), Fraction(3), Fraction(2, 3)))
-    scaled = replace(chosen, variance=times(number(1 / factor**2), chosen.variance))
+    scaled = replace(chosen, variance=number(1 / factor**2) * chosen.variance)
     changed = _substituted(draft, chosen.name, lambda n: Node("product", (number(factor), n)))
     return replace(changed, matrices=tuple(scaled if m is chosen else m for m in draft.matrices))
 
@@ -378,7 +375,7 @@ def transposed(draft: Draft, rng: Random) -> Draft | None:
         return None
     chosen = rng.choice(fitting)
     turned_matrix = replace(chosen, rows=chosen.columns, columns=chosen.rows)
-    changed = _substituted(draft, chosen.name, turned)
+    changed = _substituted(draft, chosen.name, lambda matrix: matrix.T)
 
     def twice(node: Node) -> Node:
         return node.children[0].children[0] if node.op == "turned" and node.children[0].op == "turned" else node
@@ -393,7 +390,7 @@ def other_base(draft: Draft, rng: Random) -> Draft | None:
         return None
     chosen = rng.choice(draft.sectors[1:])
     sectors = [DraftSector(chosen.name)]
-    sectors += [DraftSector(s.name, over(s.ratio, chosen.ratio)) for s in draft.sectors if s is not chosen]
+    sectors += [DraftSector(s.name, s.ratio / chosen.ratio) for s in draft.sectors if s is not chosen]
     return replace(draft, sectors=tuple(sectors))
 
 
@@ -407,8 +404,8 @@ def groups_split(draft: Draft, rng: Random) -> Draft | None:
     values = (*chosen.values, chosen.values[k])
     equal = (number(Fraction(1, len(chosen.values))),) * len(chosen.values)
     shares = list(chosen.shares or equal)
-    shares.append(times(number(Fraction(1, 4)), shares[k]))
-    shares[k] = times(number(Fraction(3, 4)), shares[k])
+    shares.append(QUARTER * shares[k])
+    shares[k] = number(Fraction(3, 4)) * shares[k]
     finer = replace(chosen, values=values, shares=tuple(shares))
     return replace(draft, traits=tuple(finer if v is chosen else v for v in draft.traits))
 
@@ -458,7 +455,7 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
             below = Fraction(1)
             for j in others:
                 below *= k - j
-            factors = [add(name(clock.name), number(-j)) for j in others]
+            factors = [name(clock.name) + number(-j) for j in others]
             terms.append(times(number(1 / below), at_time(node, k), *factors))
         return add(*terms)
 
@@ -537,7 +534,7 @@ def by_moments(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         if old.op != "at" or old.leaf not in chosen:
             return old
         center, variance = LAWS[chosen[old.leaf]]
-        return add(number(center), times(root(number(variance)), old))
+        return number(center) + root(number(variance)) * old
 
     normals = tuple(replace(v, law=None) for v in draft.normals)
     equations = tuple(replace(e, value=e.value.mapped(node)) for e in draft.equations)
@@ -594,7 +591,7 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     terms = equation.value.children
     word = draft.free_name("off")
     without = replace(equation, value=add(*terms[:k], *terms[k + 1 :]))
-    switched = replace(equation, value=Node("sum", (*terms[:k], times(name(word), terms[k]), *terms[k + 1 :])))
+    switched = replace(equation, value=Node("sum", (*terms[:k], name(word) * terms[k], *terms[k + 1 :])))
 
     def put(changed: DraftEquation) -> tuple[DraftEquation, ...]:
         return (*draft.equations[:index], changed, *draft.equations[index + 1 :])
@@ -688,7 +685,7 @@ def sampled(draft: Draft, rng: Random) -> Draft | None:
     vectors = [DraftVector(draft.free_name(f"aside{letter}"), draft.sectors[0].name, "static") for letter in "abcd"]
     field = DraftVector(draft.free_name("bent"), draft.sectors[0].name, "static")
     equation = DraftEquation(field.name, "", times(*(call("tanh", at(vector.name, None)) for vector in vectors)))
-    observable = (draft.free_name("extra"), mean(power(at(field.name, None), 2)))
+    observable = (draft.free_name("extra"), mean(at(field.name, None) ** 2))
     return replace(
         draft,
         normals=(*draft.normals, *vectors),
@@ -704,7 +701,7 @@ def other_side(draft: Draft, rng: Random) -> Draft | None:
     def node(old: Node) -> Node:
         if old.op == "matmul" and len(old.children) == 2:
             left, right = old.children
-            if left == turned(right) or turned(left) == right:
+            if left == right.T or right == left.T:
                 return Node("matmul", (right, left))
         return old
 

@@ -28,21 +28,9 @@ from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Domain, Sector
 from derive.language.traits import VALUE, Trait
 from derive.language.traversal import ByKind
-from derive.language.vectors import (
-    PAST,
-    Apply,
-    Each,
-    Field,
-    FieldAt,
-    Mean,
-    Mix,
-    PastSum,
-    Project,
-    Softmax,
-    Total,
-)
+from derive.language.vectors import PAST, Apply, Each, Field, FieldAt, Mean, Mix, PastSum, Project, Softmax, Total
 from derive.selftest import drafts
-from derive.selftest.drafts import Draft, DraftEquation, Node, call, name, number, outer, power, pruned, root, turned
+from derive.selftest.drafts import Draft, DraftEquation, Node, call, name, number, outer, pruned, root
 from derive.words import LANGUAGE
 
 
@@ -177,10 +165,10 @@ class _ModelReader:
     def _power(self, base: Node, exponent: Node) -> Node:
         value = exponent.args[0] if exponent.op == "number" else None
         if not isinstance(value, Fraction):
-            return power(base, exponent)
+            return base**exponent
         if value.denominator == 2:
-            return power(root(base), value.numerator)
-        return power(base, int(value)) if value.denominator == 1 else power(base, exponent)
+            return root(base) ** value.numerator
+        return base ** int(value) if value.denominator == 1 else base**exponent
 
     # matrices
 
@@ -204,7 +192,7 @@ class _ModelReader:
     @tree.on(MatrixAtom)
     def _(self, matrix: MatrixAtom, past: bool = False) -> Node:
         found = self.tree(matrix.symbol)
-        return turned(found) if matrix.transposed else found
+        return found.T if matrix.transposed else found
 
     @tree.on(Disorder)
     def _(self, symbol: Disorder, past: bool = False) -> Node:
@@ -239,7 +227,7 @@ class _ModelReader:
     @tree.on(Apply)
     def _(self, node: Apply, past: bool = False) -> Node:
         matrix = self.tree(node.matrix, past)
-        return Node("apply", (turned(matrix) if node.transposed else matrix, self.tree(node.vector, past)))
+        return Node("apply", (matrix.T if node.transposed else matrix, self.tree(node.vector, past)))
 
     @tree.on(Project)
     def _(self, node: Project, past: bool = False) -> Node:

@@ -9,7 +9,9 @@ from functools import partial
 from random import Random
 
 from derive.selftest.drafts import (
+    HALF,
     ONE,
+    QUARTER,
     DraftAxis,
     DraftClock,
     DraftData,
@@ -21,33 +23,27 @@ from derive.selftest.drafts import (
     DraftVector,
     DraftWeights,
     Node,
-    add,
     at,
     call,
     cases,
     compare,
     name,
     number,
-    over,
-    power,
     root,
-    times,
-    turned,
     weights_at,
 )
 
 COEFFICIENTS = (Fraction(1, 2), Fraction(-1, 2), Fraction(1, 4), Fraction(3, 4), Fraction(-1, 4), Fraction(1))
-HALF, QUARTER = number(Fraction(1, 2)), number(Fraction(1, 4))
 LAWS: dict[str, Callable[[Node], Node]] = {
     **{word: partial(call, word) for word in ("tanh", "erf", "sin", "cos", "atan", "Abs", "sign", "Heaviside")},
     "Max": lambda x: call("Max", number(0), x),
     "Min": lambda x: call("Min", ONE, x),
-    "Piecewise": lambda x: cases(x, compare("Gt", x, number(Fraction(1, 5))), number(Fraction(-1, 2))),
-    "exp": lambda x: call("exp", times(number(-1), power(x, 2))),
-    "log": lambda x: call("log", add(ONE, power(x, 2))),
-    "sqrt": lambda x: root(add(ONE, power(x, 2))),
+    "Piecewise": lambda x: cases(x, compare("Gt", x, number(Fraction(1, 5))), -HALF),
+    "exp": lambda x: call("exp", -(x**2)),
+    "log": lambda x: call("log", ONE + x**2),
+    "sqrt": lambda x: root(ONE + x**2),
     "sinh": lambda x: call("sinh", call("tanh", x)),
-    "cosh": lambda x: over(ONE, call("cosh", x)),
+    "cosh": lambda x: ONE / call("cosh", x),
 }
 """Elementwise functions of at most linear growth."""
 OF_VECTOR, OF_PARAMETER, OF_TIME = " of a vector", " of a parameter", " of time"
@@ -120,10 +116,11 @@ class Sketch:
         return name(word)
 
     def _root_or_ratio(self) -> Node:
-        choices = [times(HALF, root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
+        choices = [HALF * root(number(2)), -QUARTER * root(number(3))]
         if len(self.sectors) > 1:
-            ratio = over(*(name(s.name) for s in self.rng.sample(self.sectors, 2)))
-            choices += [times(HALF, part) for part in (ratio, root(ratio))]
+            top, bottom = (name(s.name) for s in self.rng.sample(self.sectors, 2))
+            ratio = top / bottom
+            choices += [HALF * part for part in (ratio, root(ratio))]
         return self.rng.choice(choices)
 
     def base(self) -> Node:
@@ -148,16 +145,16 @@ _AWAY = (Fraction(-1, 2), Fraction(1, 2))
 """Values away from a jump, at which conventions differ."""
 PARAMETERS: dict[str, Callable[[Sketch], Node]] = {
     "Abs": lambda s: call("Abs", s.parameter("kappa")),
-    "sign": lambda s: times(HALF, call("sign", s.parameter("kappa"))),
-    "Heaviside": lambda s: times(HALF, add(ONE, call("Heaviside", s.parameter("kappa", s.rng.choice(_AWAY))))),
+    "sign": lambda s: HALF * call("sign", s.parameter("kappa")),
+    "Heaviside": lambda s: HALF * (ONE + call("Heaviside", s.parameter("kappa", s.rng.choice(_AWAY)))),
     "Min": lambda s: call("Min", s.parameter("kappa"), QUARTER),
     "Max": lambda s: call("Max", s.parameter("kappa"), QUARTER),
     "Piecewise": lambda s: _case_of(s.parameter("kappa")),
     "sqrt": lambda s: _root_of(s),
-    "exp": lambda s: call("exp", times(number(-1), s.parameter("lam", domain="nonnegative"))),
+    "exp": lambda s: call("exp", -s.parameter("lam", domain="nonnegative")),
     "tanh": lambda s: call("tanh", s.parameter("kappa")),
-    "power": lambda s: power(s.parameter("beta", domain="positive"), s.parameter("whole", domain=s.rng.choice(_WHOLE))),
-    "quotient": lambda s: over(s.parameter("kappa"), add(ONE, power(s.parameter("kappa"), 2))),
+    "power": lambda s: s.parameter("beta", domain="positive") ** s.parameter("whole", domain=s.rng.choice(_WHOLE)),
+    "quotient": lambda s: s.parameter("kappa") / (ONE + s.parameter("kappa") ** 2),
 }
 """Coefficients built from parameters with suitable domains."""
 
@@ -170,12 +167,10 @@ def _root_of(sketch: Sketch) -> Node:
     """Return a square root of a sum or of a square."""
     kind = sketch.rng.randrange(3)
     if kind == 0:
-        return root(add(ONE, sketch.parameter("lam", domain="nonnegative")))
+        return root(ONE + sketch.parameter("lam", domain="nonnegative"))
     if kind == 1:
-        return root(
-            add(ONE, times(number(-1), power(sketch.parameter("rho", domain=sketch.rng.choice(_BELOW_ONE)), 2)))
-        )
-    return root(power(sketch.parameter("kappa"), 2))
+        return root(ONE + -(sketch.parameter("rho", domain=sketch.rng.choice(_BELOW_ONE)) ** 2))
+    return root(sketch.parameter("kappa") ** 2)
 
 
 def _base_of_power(sketch: Sketch) -> Node:
@@ -183,20 +178,20 @@ def _base_of_power(sketch: Sketch) -> Node:
 
 
 TIMES: dict[str, Callable[[Sketch, Node], Node]] = {
-    "quotient": lambda s, now: over(ONE, add(ONE, now)),
-    "multiple": lambda s, now: times(HALF, now),
-    "square": lambda s, now: add(ONE, power(now, 2)),
+    "quotient": lambda s, now: ONE / (ONE + now),
+    "multiple": lambda s, now: HALF * now,
+    "square": lambda s, now: ONE + now**2,
     "KroneckerDelta": lambda s, now: call("KroneckerDelta", now, number(0)),
-    "0**t": lambda s, now: power(number(0), now),
-    "c**t": lambda s, now: power(_base_of_power(s), now),
-    "Heaviside": lambda s, now: call("Heaviside", add(now, number(Fraction(-1, 2)))),
-    "sign": lambda s, now: add(ONE, times(HALF, call("sign", now))),
-    "Abs": lambda s, now: call("Abs", add(now, number(-1))),
+    "0**t": lambda s, now: number(0) ** now,
+    "c**t": lambda s, now: _base_of_power(s) ** now,
+    "Heaviside": lambda s, now: call("Heaviside", now + -HALF),
+    "sign": lambda s, now: ONE + HALF * call("sign", now),
+    "Abs": lambda s, now: call("Abs", now + -ONE),
     "Min": lambda s, now: call("Min", now, ONE),
-    "Max": lambda s, now: over(ONE, call("Max", now, ONE)),
+    "Max": lambda s, now: ONE / call("Max", now, ONE),
     "Piecewise": lambda s, now: cases(ONE, compare("Lt", now, ONE), HALF),
-    "sqrt": lambda s, now: over(ONE, root(add(ONE, now))),
-    "exp": lambda s, now: call("exp", times(number(-1), now)),
+    "sqrt": lambda s, now: ONE / root(ONE + now),
+    "exp": lambda s, now: call("exp", -now),
 }
 """Time-dependent coefficients, some of which vanish initially or later, or are not smooth."""
 
@@ -237,10 +232,10 @@ def operators_into(sketch: Sketch, sector: str, static: bool) -> list[tuple[Node
             continue
         node = Node("fresh", (m.name, 0)) if m.kind == "fresh" else Node("matrix", (m.name,))
         if m.rows == sector:
-            scale = ONE if m.kind == "goe" else over(ONE, root(name(m.columns)))
+            scale = ONE if m.kind == "goe" else ONE / root(name(m.columns))
             operators.append((node, m.columns, scale))
         if m.columns == sector and m.kind != "goe":
-            operators.append((turned(node), m.rows, over(ONE, root(name(m.rows)))))
+            operators.append((node.T, m.rows, ONE / root(name(m.rows))))
     for w in sketch.weights:
         if static or not rooted(sketch, w.name):
             continue
@@ -249,7 +244,7 @@ def operators_into(sketch: Sketch, sector: str, static: bool) -> list[tuple[Node
         if w.rows == sector:
             operators += [(node, w.columns, scale)] * 2
         if w.columns == sector:
-            operators += [(turned(node), w.rows, scale)] * 2
+            operators += [(node.T, w.rows, scale)] * 2
     return operators
 
 
@@ -263,7 +258,7 @@ def weight_scale(sketch: Sketch, w: DraftWeights) -> Node:
     inner = next((n for n in start.walk() if n.op == "matrix"), None)
     kind = next((m.kind for m in sketch.matrices if inner is not None and m.name == inner.leaf), "goe")
     scaled = any(n.op == "root" for n in start.walk())
-    return ONE if kind == "goe" or scaled else over(ONE, root(name(w.columns)))
+    return ONE if kind == "goe" or scaled else ONE / root(name(w.columns))
 
 
 def symmetric_start(sketch: Sketch, w: DraftWeights) -> bool:

@@ -18,7 +18,7 @@ from derive.algebra.deltas import integrate_deltas
 from derive.algebra.nodes import TAU, Noise, at, times_of
 from derive.equations.delays import shortest_delays
 from derive.errors import DeclarationError, blaming
-from derive.language.symbols import EngineSymbol, Parameter, Sector
+from derive.language.symbols import EngineSymbol, Parameter, Sector, other_symbols
 from derive.language.traversal import outermost
 from derive.language.vectors import PAST, Field, FieldAt, Mean, PastSum
 from derive.records.saddle import Conjugate, Conjugates, Edge, MemoryKernel, SaddlePoint, SiteIntegral
@@ -91,7 +91,7 @@ def _integral(
         means = {mean: sp.Dummy() for mean in outermost(right, (Mean,))}
         residuals.append((at(f.field, f.time) - right.xreplace(means)).xreplace(now) - source)
     value = integrate_deltas(now.values(), residuals)
-    if value is None or not all(isinstance(symbol, Parameter) for symbol in value.free_symbols):
+    if value is None or other_symbols(value, Parameter):
         with blaming(group[0][0].origin):
             raise DeclarationError(
                 f"the generating function of a site of {sector} depends on its sources, so that probabilities do not "

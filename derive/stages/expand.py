@@ -61,7 +61,7 @@ def expand_declaration(model: Model) -> System:
     used = {v.field for v in valued} | {
         v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
-    vectors = sorted((x for x in used if isinstance(x, Drawn)), key=lambda x: x.name)
+    vectors = sorted((x for x in used if x.has_law), key=lambda x: x.name)
     normals = {x: _normals(rules, x) for x in vectors}
 
     def system(rule: Callable[[Drawn, Sequence[FieldAt], FieldAt], Rule]) -> System:
@@ -81,7 +81,7 @@ def expand_declaration(model: Model) -> System:
 
     expanded = system(_by_moments)
     on_diagonals = {site.value.field for site in site_values(valued)}
-    if not expanded.linear or any(isinstance(x, Drawn) for x in _ancestors(on_diagonals, fields)):
+    if not expanded.linear or any(x.has_law for x in _ancestors(on_diagonals, fields)):
         expanded = system(_by_law)
     with wording(lambda: as_declared(model, expanded.fields)):
         check_moments(expanded)
@@ -172,11 +172,11 @@ def _add_equation(model: Model, made: FieldRules, equation: Eq, field: Field, ru
         return
     clock = field.clock
     assert equation.time is not None
-    if equation.time.is_Integer:
+    if equation.start is not None:
         return
     shift = int(equation.time - clock)
     own = [e for e in model.equations if e.defined == field]
-    fixed = [(int(e.time), e) for e in own if e.time is not None and e.time.is_Integer]
+    fixed = [(e.start, e) for e in own if e.start is not None]
     starts = sorted(fixed, key=lambda pair: pair[0])
     if [first for first, _ in starts] != list(range(len(starts))):
         raise DeclarationError(f"{field}: starting values must be given at 0, 1, ... without gaps")

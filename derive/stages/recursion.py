@@ -10,7 +10,6 @@ import sympy as sp
 from derive.equations.linear_laws import LinearLaws
 from derive.equations.multiplicative_noise import NoisyTerm, covariance_of, drawn_before, noisy_terms
 from derive.errors import DeclarationError, blaming
-from derive.language.laws import Drawn
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.records.base import gathered
 from derive.records.limit import LinearPart, Overlap, OverlapTerm, Recursion
@@ -164,7 +163,7 @@ class _HomogeneousStep(LinearLaws):
 
 def _drawn_by_law(f: SystemField) -> bool:
     """Return whether a field is a noise with a known law."""
-    return isinstance(f.field, Drawn) and bool(f.rule.laws)
+    return bool(f.field.has_law and f.rule.laws)
 
 
 def _values(expression: sp.Expr) -> list[FieldAt]:

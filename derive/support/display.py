@@ -82,8 +82,7 @@ class DisplayedSections(Displayed):
     def sections(self, notation: str = "model") -> list[dict[str, Any]]:
         """Return the sections as plain data: title, and statements with left, relation and right, as text and as
         LaTeX."""
-        data: list[dict[str, Any]] = _printers().in_notation(notation, self, "sections_as_data")
-        return data
+        return _printers().in_notation(notation, self, "sections_as_data")
 
 
 class DisplayedFormula(_Printed):

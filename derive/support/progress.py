@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Report = Callable[[float, str], None]
-_current: ContextVar[Report | None] = ContextVar("progress", default=None)
+Progress = Callable[[float, str], None]
+"""A callback for the fraction done and a text."""
+_current: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 @contextmanager
-def reporting(progress: Report | None) -> Iterator[None]:
+def reporting(progress: Progress | None) -> Iterator[None]:
     """Send reports inside this block to a callback (fraction done, text)."""
     token = _current.set(progress)
     try:
@@ -21,7 +22,7 @@ def reporting(progress: Report | None) -> Iterator[None]:
 
 
 def report(fraction: float, text: str) -> None:
-    """Report the progress of the current step, if there is a callback."""
+    """Progress the progress of the current step, if there is a callback."""
     progress = _current.get()
     if progress is not None:
         progress(fraction, text)

@@ -162,8 +162,7 @@ class BranchStart:
         """Return a first guess of the responses at z = i `heights`, linear in 1/z; all heights are at least
         `height`."""
         share = (self.height / heights)[:, None]
-        guess: np.ndarray = self.at_infinity + (self.responses - self.at_infinity) * share
-        return guess
+        return self.at_infinity + (self.responses - self.at_infinity) * share
 
 
 @dataclass(frozen=True)
@@ -480,8 +479,7 @@ class Branch:
         return {}
 
     def resolvent(self, z: np.ndarray) -> np.ndarray:
-        g: np.ndarray = self.responses(z)[self.resolvent_index]
-        return g
+        return self.responses(z)[self.resolvent_index]
 
 
 @lru_cache(maxsize=256)

@@ -130,8 +130,7 @@ class Curve:
         sizes = np.abs(self.table) @ np.abs(z) ** np.arange(self.table.shape[1])[:, None]
         _, slope = horner(self.polynomials(z), g)
         with np.errstate(all="ignore"):
-            bound: np.ndarray = 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
-            return bound
+            return 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
 
     def residues(self, at: float) -> np.ndarray:
         """Return all w for which a branch may behave like w / (z - at) near the point `at`."""

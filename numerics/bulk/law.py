@@ -45,10 +45,7 @@ class DensityPiece:
 
     def rate(self, t: np.ndarray) -> np.ndarray:
         """Return dx/dt."""
-        derivative: np.ndarray = (
-            (self.high - self.low) * self.a * self.b * t ** (self.a - 1) * (1 - t**self.a) ** (self.b - 1)
-        )
-        return derivative
+        return (self.high - self.low) * self.a * self.b * t ** (self.a - 1) * (1 - t**self.a) ** (self.b - 1)
 
     def t(self, x: np.ndarray) -> np.ndarray:
         share = np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
@@ -60,10 +57,7 @@ class DensityPiece:
         """Return z - x(t) for each z and t, without cancellation close to either end."""
         width, rest = self.high - self.low, (1 - t**self.a) ** self.b
         share = -np.expm1(self.b * np.log1p(-(t**self.a)))
-        differences: np.ndarray = np.where(
-            rest > 0.5, (z - self.low)[:, None] - width * share, (z - self.high)[:, None] + width * rest
-        )
-        return differences
+        return np.where(rest > 0.5, (z - self.low)[:, None] - width * share, (z - self.high)[:, None] + width * rest)
 
     def roots(self, z: np.ndarray) -> list[np.ndarray]:
         """Return all complex t with x(t) = z; the first lies in the half plane of z."""
@@ -84,15 +78,13 @@ class DensityPiece:
 
 def _log_one_minus(x: np.ndarray) -> np.ndarray:
     """Return log(1 - x) for small complex x."""
-    logarithm: np.ndarray = np.log1p(-x.real * 2 + np.abs(x) ** 2) / 2 + 1j * np.arctan2(-x.imag, 1 - x.real)
-    return logarithm
+    return np.log1p(-x.real * 2 + np.abs(x) ** 2) / 2 + 1j * np.arctan2(-x.imag, 1 - x.real)
 
 
 def _exp_minus_one(x: np.ndarray) -> np.ndarray:
     """Return exp(x) - 1 for small complex x."""
     size = np.exp(x.real)
-    difference: np.ndarray = np.expm1(x.real) - 2 * size * np.sin(x.imag / 2) ** 2 + 1j * size * np.sin(x.imag)
-    return difference
+    return np.expm1(x.real) - 2 * size * np.sin(x.imag / 2) ** 2 + 1j * size * np.sin(x.imag)
 
 
 @cache
@@ -132,8 +124,7 @@ class DensityPanel:
 
     def _density(self, t: np.ndarray) -> np.ndarray:
         u = (2 * t - self.t0 - self.t1) / (self.t1 - self.t0)
-        density: np.ndarray = np.polynomial.chebyshev.chebval(u, self.series) / self.piece.rate(t)
-        return density
+        return np.polynomial.chebyshev.chebval(u, self.series) / self.piece.rate(t)
 
     def integral(self, t: np.ndarray) -> np.ndarray:
         """Return the mass of the panel up to t."""
@@ -198,8 +189,7 @@ class DensityPanel:
         t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
         density = _chebyshev(NODES + 8, len(self.series)) @ self.series
         powers = self.piece.x(t)[:, None] ** np.arange(count)
-        moments: np.ndarray = (weights * density) @ powers * (self.t1 - self.t0) / 2
-        return moments
+        return (weights * density) @ powers * (self.t1 - self.t0) / 2
 
 
 @dataclass(frozen=True)

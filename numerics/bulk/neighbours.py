@@ -34,8 +34,7 @@ class Neighbours:
         """Return which points have stored points on either side."""
         if self.places.size < NEAREST:
             return np.zeros(x.shape, bool)
-        inside: np.ndarray = (x >= self.places[0]) & (x <= self.places[-1])
-        return inside
+        return (x >= self.places[0]) & (x <= self.places[-1])
 
     def guesses(self, x: np.ndarray) -> np.ndarray:
         """Return interpolated responses, in an angle in which square roots at both ends are smooth."""
@@ -52,5 +51,4 @@ class Neighbours:
 
     def _angle(self, x: np.ndarray) -> np.ndarray:
         low, high = self.places[0], self.places[-1]
-        found: np.ndarray = np.arctan2(np.sqrt(x - low), np.sqrt(high - x))
-        return found
+        return np.arctan2(np.sqrt(x - low), np.sqrt(high - x))

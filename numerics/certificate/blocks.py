@@ -181,8 +181,7 @@ class BlockRows:
     def at(self, point: int) -> np.ndarray:
         """Return the dense matrix at one of the points."""
         rows = [[block.at(point) for block in row] for row in self.rows]
-        matrix: np.ndarray = BlockRows(rows, 1).stack()[0]
-        return matrix
+        return BlockRows(rows, 1).stack()[0]
 
     @cached_property
     def sparser(self) -> BlockRows:

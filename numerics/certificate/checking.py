@@ -227,8 +227,7 @@ def _observed(declared: ExpectedMoments, trained: Trained, share: float) -> list
 def _first_rows(series: np.ndarray) -> list[list[float]]:
     """Return an observable at the first times: one number per label."""
     rows = np.atleast_1d(series)[: MORE_STEPS + 1]
-    found: list[list[float]] = rows.reshape(len(rows), -1).tolist()
-    return found
+    return rows.reshape(len(rows), -1).tolist()
 
 
 def _correlated(declared: ExpectedMoments, trained: Trained, share: float) -> list[ComparedPair]:

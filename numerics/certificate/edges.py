@@ -55,8 +55,7 @@ def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
         companion[:, :, -1] = -powers[:, :-1] / powers[:, -1:]
     if not np.isfinite(companion).all():
         return [0] * z.size
-    counts: list[int] = np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
-    return counts
+    return np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
 
 
 def _ends_at(branch: Branch, end: float, step: float) -> bool:

@@ -127,8 +127,7 @@ class Courses:
         for recording, shape in self.known:
             replayed = recording(values)
             if replayed is not None:
-                repeated: ExpectedMoments = shape.unflatten(replayed)
-                return repeated
+                return shape.unflatten(replayed)
         if not self.recordable or len(self.known) >= MOST_COURSES:
             return expect(self.simulation, p, self.steps, self.pairs)
         try:

@@ -146,8 +146,7 @@ class DeclaredEnsemble:
         whole = self.diagonals[-1 - letters[0]]
         for letter in letters[1:]:
             whole = whole * self.diagonals[-1 - letter]
-        mean: float = as_number(whole.mean_row())
-        return mean
+        return as_number(whole.mean_row())
 
     def covariance(self, number: int) -> np.ndarray:
         """Return the covariance between labels of a drawn vector."""
@@ -204,8 +203,7 @@ NUMBER, TRAIT, VECTOR, FUNCTION, MATRIX = range(5)
 
 def kind_of(operand: Any) -> int:
     """Return the kind of an operand; NUMBER by default."""
-    kind: int = getattr(operand, "kind", NUMBER)
-    return kind
+    return getattr(operand, "kind", NUMBER)
 
 
 class Entrywise:
@@ -231,6 +229,41 @@ class Entrywise:
     def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
         return EntrywiseFunction.of(function, *given)
 
+    def _arithmetic(self, function: Callable[..., Any], other: Any, turned: bool = False) -> Any:
+        """Return the value of an arithmetic function of this operand and another; `turned`: the other comes first."""
+        return self._applied(function, *((other, self) if turned else (self, other)))
+
+    def __add__(self, other: Any) -> Any:
+        return self._arithmetic(np.add, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._arithmetic(np.subtract, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._arithmetic(np.subtract, other, True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._arithmetic(np.multiply, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._arithmetic(np.divide, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._arithmetic(np.divide, other, True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._arithmetic(np.power, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._arithmetic(np.power, other, True)
+
+    def __neg__(self) -> Any:
+        return self._applied(np.negative, self)
+
     def __abs__(self) -> Any:
         return self._applied(np.abs, self)
 
@@ -248,12 +281,6 @@ class Entrywise:
 
     def __mod__(self, other: Any) -> Any:
         return self._applied(np.mod, self, other)
-
-    def __rpow__(self, base: Any) -> Any:
-        return self._applied(np.power, base, self)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._applied(np.divide, other, self)
 
 
 @dataclass(frozen=True)
@@ -340,10 +367,9 @@ class TraitNumbers(Entrywise):
         total = self.values
         for axis in reversed(self.axes):
             total = total @ self.weights[axis][rule]
-        mean: float = as_number(total)
-        return mean
+        return as_number(total)
 
-    def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Any:
+    def _arithmetic(self, function: Callable[..., Any], other: Any, turned: bool = False) -> Any:
         if kind_of(other) > self.kind:
             return NotImplemented
         if kind_of(other) == NUMBER and np.size(other) > 1:
@@ -361,37 +387,6 @@ class TraitNumbers(Entrywise):
         if function is np.multiply:
             return here * row
         return here / row if function is np.divide and not turned else here.unknown()
-
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, np.add)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, np.subtract)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, np.subtract, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, np.multiply)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(other, np.divide)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(other, np.divide, True)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._with(other, np.power)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._with(other, np.power, True)
-
-    def __neg__(self) -> TraitNumbers:
-        return self.combined(np.negative, self)
 
     @property
     def T(self) -> TraitNumbers:
@@ -610,7 +605,7 @@ class EntrywiseFunction(Entrywise):
         operands = [operand(one) for one in given]
         if not all(one.known for one in operands):
             together = [one for one in operands if one.kind >= VECTOR]
-            return together[0].unknown(max(one.labels for one in together))  # type: ignore[no-any-return]
+            return together[0].unknown(max(one.labels for one in together))
         arguments: list[LargeVector] = []
         parts: list[tuple[Any, list[int]]] = []
         for one in operands:
@@ -665,32 +660,12 @@ class EntrywiseFunction(Entrywise):
             return products[None]
         return self.integrals[None]
 
-    def __add__(self, other: Any) -> Any:
-        return EntrywiseFunction.of(np.add, self, other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return EntrywiseFunction.of(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return EntrywiseFunction.of(np.subtract, other, self)
-
     def __mul__(self, other: Any) -> Any:
         if self.pair is not None and (kind_of(other) == TRAIT or is_number(other)):
             return EntrywiseFunction.of(np.multiply, self.pair[0] * other, self.pair[1])
         return EntrywiseFunction.of(np.multiply, self, other)
 
     __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return EntrywiseFunction.of(np.divide, self, other)
-
-    def __pow__(self, other: Any) -> Any:
-        return EntrywiseFunction.of(np.power, self, other)
-
-    def __neg__(self) -> Any:
-        return EntrywiseFunction.of(np.negative, self)
 
     def __matmul__(self, table: Any) -> Any:
         if isinstance(table, TransposedVector):

@@ -146,8 +146,7 @@ class Lens:
         share = np.clip((w - self.first) / (self.last - self.first), 0.0, 1.0)
         height = self.opening * np.sqrt(4 * share * (1 - share))
         z = self.gap.z(w + 1j * height)
-        contour: np.ndarray = np.where(height == 0, z.real + 0j, z)
-        return contour
+        return np.where(height == 0, z.real + 0j, z)
 
 
 def gaps_outside(problem: SpikedProblem) -> list[Gap]:
@@ -211,8 +210,7 @@ class Determinant:
             np.asarray(assemble(self.problem.p, jnp.asarray(points[k : k + BATCH]), padded[k : k + BATCH], order))
             for k in range(0, points.size, BATCH)
         ]
-        matrices: np.ndarray = np.concatenate(batches)[: z.size]
-        return matrices
+        return np.concatenate(batches)[: z.size]
 
     def _apart(self, whole: BlockRows, z: np.ndarray, responses: np.ndarray) -> np.ndarray:
         """Return log det of the parts of A0: multiples of identities in the blocks of A, or A without order
@@ -229,8 +227,7 @@ class Determinant:
     def log_modulus(self, z: np.ndarray) -> np.ndarray:
         """Return log |det A(z)|, minus infinity at a zero."""
         whole = self._blocks(z, responses_along(self.branch, z), self.order)
-        modulus: np.ndarray = whole.log_determinants().real
-        return modulus
+        return whole.log_determinants().real
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """Return, for each node, log(det A / det A0) and the logarithms of the parts of A0."""
@@ -247,8 +244,7 @@ class Determinant:
 
 def responses_along(branch: Branch, z: np.ndarray) -> np.ndarray:
     """Return the bulk responses at nodes, one row each; cached, because lenses around one bulk mostly coincide."""
-    responses: np.ndarray = kept_branch(branch.law, branch.own).responses(z).T.astype(complex)
-    return responses
+    return kept_branch(branch.law, branch.own).responses(z).T.astype(complex)
 
 
 @lru_cache(maxsize=64)
@@ -259,8 +255,7 @@ def kept_branch(law: BulkLaw, p: Point) -> Branch:
 
 def _wrapped(logarithms: np.ndarray) -> np.ndarray:
     """Return logarithms with arguments between -pi and pi."""
-    principal: np.ndarray = logarithms - 2j * np.pi * np.round(logarithms.imag / (2 * np.pi))
-    return principal
+    return logarithms - 2j * np.pi * np.round(logarithms.imag / (2 * np.pi))
 
 
 @dataclass(frozen=True)

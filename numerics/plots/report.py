@@ -76,8 +76,7 @@ def draw_observables(solution: Prediction, simulation: Samples, across: int = AC
 
 def draw_spectrum(solution: Prediction, simulation: Samples, label: str) -> Figure:
     """Plot the spectrum of one layer."""
-    figure: Figure = draw_comparison(replace(solution, layers=(solution.layer(label),)), simulation, "")
-    return figure
+    return draw_comparison(replace(solution, layers=(solution.layer(label),)), simulation, "")
 
 
 def narrowed(figure: Figure) -> Figure:

@@ -134,7 +134,7 @@ class MatrixOperator(Operator):
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
-        return self.entries.shape  # type: ignore[no-any-return]
+        return self.entries.shape
 
     def array(self, xp: Arrays) -> Array:
         return xp.asarray(self.entries)

@@ -121,19 +121,16 @@ def bulk_ends(layer: Layer, time: int | None = None) -> tuple[float, float] | No
 def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
     """Return the eigenvalues that are nonzero to rounding: a product of rectangular matrices has an exact null
     space."""
-    nonzero: np.ndarray = eigenvalues[_beside_null_space(eigenvalues)]
-    return nonzero
+    return eigenvalues[_beside_null_space(eigenvalues)]
 
 
 def _beside_null_space(eigenvalues: np.ndarray) -> np.ndarray:
-    mask: np.ndarray = np.abs(eigenvalues) > 1e-11 * np.abs(eigenvalues).max(initial=0.0)
-    return mask
+    return np.abs(eigenvalues) > 1e-11 * np.abs(eigenvalues).max(initial=0.0)
 
 
 def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
     """Return which eigenvalues belong to a point mass, to rounding."""
-    mask: np.ndarray = np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
-    return mask
+    return np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
 
 
 def match(

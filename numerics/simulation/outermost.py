@@ -59,8 +59,7 @@ def by_lanczos(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] 
     size, held = len(matrix), np.asarray(matrix).T  # symmetric: the order that BLAS reads without a copy
 
     def times(vector: np.ndarray) -> np.ndarray:
-        product: np.ndarray = dsymv(1.0, held, vector)
-        return product
+        return dsymv(1.0, held, vector)
 
     def ends(product: object, number: int, steps: int, accuracy: float, start: int) -> tuple[np.ndarray, np.ndarray]:
         first = np.random.default_rng(start).standard_normal(size)  # the same in every process
@@ -89,8 +88,7 @@ def by_lanczos(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] 
         def rest(vector: np.ndarray) -> np.ndarray:
             vector = vector - vectors @ (vectors.T @ vector)
             image = times(vector) - middle * vector
-            left: np.ndarray = image - vectors @ (vectors.T @ image)
-            return left
+            return image - vectors @ (vectors.T @ image)
 
         others = middle + ends(rest, 1, 40, _LOOKED_AT, 1)[0]
     except ArpackError:

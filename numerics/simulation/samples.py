@@ -135,8 +135,7 @@ class SimulatedLayer(ArrayRecord):
     def without_excess(self, side: str, squares: np.ndarray, counted: np.ndarray | float) -> np.ndarray:
         """Return squared overlaps with a span of this dimension, minus the overlap expected by chance at this size."""
         chance = np.minimum(np.asarray(counted) / self.lengths[side], 0.5)
-        found: np.ndarray = (squares - chance) / (1 - chance)
-        return found
+        return (squares - chance) / (1 - chance)
 
     def shifts(self, time: int) -> list[float]:
         """Return the numbers added to the diagonal at a time, for each seed."""
@@ -502,8 +501,7 @@ def _symmetric(matrix: np.ndarray, time: int | None = None) -> np.ndarray:
     if not np.all(np.isfinite(matrix)):
         when = "" if time is None else f" at step {time}"
         raise NumericalError(f"the simulated matrix is not finite{when}; the dynamics has diverged")
-    found: np.ndarray = (matrix + matrix.T) / 2
-    return found
+    return (matrix + matrix.T) / 2
 
 
 def _early(

@@ -38,5 +38,4 @@ class ExtensiveFit:
     def density(self, singular: np.ndarray) -> np.ndarray:
         """Return the density of the singular values of W / sqrt(columns), without the null space of the shape."""
         there = 1.0 - sum(weight for _, weight in self.law.atoms)
-        density: np.ndarray = self.law.density(singular**2 * self.unit) * 2.0 * singular * self.unit / there
-        return density
+        return self.law.density(singular**2 * self.unit) * 2.0 * singular * self.unit / there

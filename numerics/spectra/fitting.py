@@ -262,8 +262,7 @@ def marchenko_pastur_density(singular: np.ndarray, ratio: float) -> np.ndarray:
     """Return the density of the singular values, for entries of variance 1/longer side and ratio = shorter/longer."""
     root = math.sqrt(ratio)
     inside = (((1 + root) ** 2 - singular**2) * (singular**2 - (1 - root) ** 2)).clip(min=0.0)
-    density: np.ndarray = np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
-    return density
+    return np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
 
 
 @lru_cache(maxsize=1)

@@ -76,8 +76,7 @@ def _balanced(matrix: Array) -> Array:
         factor = jnp.where(worthwhile, factor, 1.0)
         return a.at[:, k].multiply(factor).at[k].divide(factor)
 
-    balanced: Array = jax.lax.fori_loop(0, BALANCING * n, scale, matrix)
-    return balanced
+    return jax.lax.fori_loop(0, BALANCING * n, scale, matrix)
 
 
 def _reflection(v: Array) -> tuple[Array, Array]:
@@ -105,8 +104,7 @@ def _hessenberg(matrix: Array) -> Array:
         a = a - b * jnp.outer(a @ w, w)
         return a.at[:, k].set(jnp.where(index > k + 1, 0.0, a[:, k]))
 
-    reduced: Array = jax.lax.fori_loop(0, max(n - 2, 0), eliminate, matrix)
-    return reduced
+    return jax.lax.fori_loop(0, max(n - 2, 0), eliminate, matrix)
 
 
 def _links(h: Array) -> Array:

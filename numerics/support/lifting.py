@@ -66,8 +66,7 @@ _instantiate: Callable[[Any], Array] = ad.instantiate_zeros
 
 def _apply(x: Array, inner: _Lifted) -> Array:
     """Bind the primitive."""
-    value: Array = _primitive.bind(x, inner=inner)
-    return value
+    return _primitive.bind(x, inner=inner)
 
 
 @in_float64

@@ -22,8 +22,7 @@ KNOWN = 0.9
 def without_bias(whole: V, halves: V, share: float) -> V:
     """Return the value of all sites plus a fraction of its difference from that of halves; the fraction is one if the
     bias decreases as 1/sites."""
-    found: V = whole + share * (whole - halves)
-    return found
+    return whole + share * (whole - halves)
 
 
 class ReadTogether(Mapping[OrderKey, np.ndarray]):

@@ -30,8 +30,8 @@ from derive.explore.points import (
     observables_of,
     outliers_of,
     path_of,
+    slider_range,
 )
-from derive.explore.ranges import slider_range
 from derive.inputs.loading import load_declaration
 
 ROOT = Path(__file__).parents[3]

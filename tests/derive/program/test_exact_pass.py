@@ -30,8 +30,8 @@ from derive import (
 from derive.codegen import solver_files
 from derive.errors import DeriveError
 from derive.pipeline import derive_model
-from derive.program.comments import covariance_of, equations_of
 from derive.program.exact_run import ExactRun
+from derive.program.forward import covariance_of, equations_of
 from derive.program.lowering import forward_pass
 from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Symbol, WeightedSum, alive
 from derive.program.text import ModuleNames, Text

@@ -39,10 +39,9 @@ from derive.printing.of_training import each_pair_once, joined_terms, spectral_s
 from derive.printing.tex import TexPrinter
 from derive.report import html_of_report, latex_of_report, report_of
 from derive.report.assumptions import assumptions, levels
-from derive.report.cutting import cut_font
 from derive.report.document import Fold, Math, Prose, References, with_names
-from derive.report.fonts import FAMILY, GREEK, PARTS, font_faces, font_of, slanted
-from derive.report.highlight import highlighted
+from derive.report.fonts import FAMILY, GREEK, PARTS, cut_font, font_faces, font_of, slanted
+from derive.report.html import highlighted
 from derive.report.summary import prose_of, title_of
 from numerics.simulation.compare import expected_by_chance
 

@@ -10,7 +10,7 @@ import derive
 from derive import Eq, Model, discrete, drawn, field, gaussian, mean, parameter, positive, sectors
 from derive.api.functions import check_pathwise
 from derive.errors import ParameterError
-from numerics.support.hosted import hosted
+from numerics.functions import hosted
 
 FEW = {"S": 3, "samples": 2000, "seed": 1}
 
