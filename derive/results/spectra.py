@@ -180,8 +180,9 @@ def verdict_of(one: FittedSpectrum) -> str:
         for side, name in ((one.vectors[0].left, "rows"), (one.vectors[0].right, "columns"))
         if side.localised
     ]
-    return f"{words}; the vectors of the largest singular value extend over about "
-    f"{' and '.join(places)}" if places else words
+    if not places:
+        return words
+    return f"{words}; the vectors of the largest singular value extend over about {' and '.join(places)}"
 
 
 def notes_of(one: FittedSpectrum) -> list[str]:
