@@ -276,7 +276,8 @@ def _scalar(value: Any, matrix: MatrixExpression) -> sp.Expr:
     if sector_of(named_fields(scalar)) is not None:
         raise DeclarationError(
             f"the vector {shown(scalar)} and the matrix {matrix} are multiplied with *; write "
-            f"mean({shown(scalar)}) for an average over sites, {matrix} @ v for a product with a vector, and outer(a, b) for a matrix"
+            f"mean({shown(scalar)}) for an average over sites, {matrix} @ v for a product with a vector, and "
+            "outer(a, b) for a matrix"
         )
     return scalar
 
