@@ -23,13 +23,13 @@ from numerics.options import options_of
     "--out",
     metavar="FILE",
     shell_complete=completion.files(".html", ".tex"),
-    help="Where to write; report.html or report.tex unless said otherwise.",
+    help="The file to write; by default report.html or report.tex.",
 )
 @click.option(
     "--format",
     "style",
     type=click.Choice(("html", "latex")),
-    help="A page that opens offline, or a document for pdflatex. Follows the name of the file; otherwise html.",
+    help="A page that opens offline, or a document for pdflatex. By default that of the file name, otherwise html.",
 )
 @takes(options_of("report"))
 @json_option

@@ -130,10 +130,10 @@ class MatrixExpression(DisplayedFormula, ABC):
     rows: Sector
     columns: Sector
 
-    weights = property(lambda self: None, doc="The updated weights that it is at a time, or their transpose.")
-    random = property(lambda self: None, doc="The random matrix that it is, or its transpose; not one drawn anew.")
+    weights = property(lambda self: None, doc="The trained weights if it is these at a time, or their transpose.")
+    random = property(lambda self: None, doc="The random matrix if it is a fixed one, or its transpose.")
     low_rank = property(lambda self: False, doc="Whether it is an outer product.")
-    time = property(lambda self: None, doc="The time that it is taken at, if it is one at a time.")
+    time = property(lambda self: None, doc="The time at which it is taken, if it depends on time.")
     transposed = property(lambda self: False)
 
     @property
@@ -608,7 +608,7 @@ def outer(left: Any, right: Any) -> MatrixExpression:
         listings = (", ".join(sorted(map(str, axes))) or "none" for axes in (own, other))
         raise DeclarationError(
             f"{where}: the axes of the first are {next(listings)}, those of the second {next(listings)}, but labels "
-            "are summed over together; give both vectors the same"
+            f"are summed jointly; give both vectors the same axes"
         )
     for axis in sorted(own ^ other, key=str):
         left, right = (Total(left, axis), right) if axis in own else (left, Total(right, axis))

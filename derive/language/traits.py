@@ -202,7 +202,10 @@ def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
     formula = formula.xreplace({symbol: VALUE for symbol in variables})
     ends = [end if end in (sp.oo, -sp.oo) else _number(name, "an end of its density", end) for end in _ends(low, high)]
     if (ends[1] - ends[0]).is_nonpositive:
-        raise DeclarationError(f"trait {name}: its density ends at {ends[1]}, not above {ends[0]}; exchange the ends")
+        raise DeclarationError(
+            f"trait {name}: the upper end of its density, {ends[1]}, is not above the lower one, {ends[0]}; "
+            "exchange them"
+        )
     return sp.Tuple(formula, *ends)
 
 

@@ -38,7 +38,7 @@ SAMPLE = """One sample with base size `size`: probed matrices by label, for each
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
     kicks: by field, what is added to the right side of its equation, times x sites x labels.
     `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
-    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
+    `xp` and `special` are the modules of arrays and special functions: numpy and scipy.special, or
     jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
 
@@ -152,7 +152,9 @@ class SimulationText(ModuleText):
             f"spectrum = {largest(6, numbers.spectrum)}",
             "return held + max(working, spectrum)",
         ]
-        return self.function(f"numbers({self.p}, size)", "Roughly how many numbers a sample holds at once.", body)
+        return self.function(
+            f"numbers({self.p}, size)", "Approximate number of numbers that a sample holds at once.", body
+        )
 
     # -- one sample
 

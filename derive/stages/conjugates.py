@@ -94,8 +94,8 @@ def _integral(
     if value is None or not all(isinstance(symbol, Parameter) for symbol in value.free_symbols):
         with blaming(group[0][0].origin):
             raise DeclarationError(
-                f"the generating function of a site of {sector} depends on its sources, so that probabilities do not "
-                "add up to one; use earlier times where fields of one time depend on each other"
+                f"the generating function of a site of {sector} depends on its sources, so probabilities do not add "
+                f"up to one; use earlier times where fields at one time depend on each other"
             )
     return SiteIntegral(sector, tuple(f.field for f, _ in group), tuple(sources), value)
 

@@ -292,7 +292,7 @@ class Near(ReadTogether):
         training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
         columns, resolved = self._columns(part), self.resolved
         if columns is not None:
-            assert isinstance(resolved, Resolved), "else all columns are made"
+            assert isinstance(resolved, Resolved), "otherwise all columns exist"
             resolved = _among(columns, resolved)
         table = _sum(self.ensemble, self.terms, moments, columns)
         if self.mean is None:
