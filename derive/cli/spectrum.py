@@ -24,12 +24,12 @@ network, each matrix is shown before and after. A damaged array is listed and sk
 another are shown once.
 
 At the start of training a weight matrix is noise, and its singular values follow the law of Marchenko and Pastur
-(MP); what is learned first shows as a few singular values that leave this bulk. For each matrix of R rows and C
+(MP); learning first appears as a few singular values that leave this bulk. For each matrix of R rows and C
 columns, as stored: the scale of the bulk is fitted to the middle of the spectrum, so that outliers do not enter.
 Singular values are those of W / sqrt(C), with edges scale |1 -+ sqrt(R/C)|; eigenvalues are those of W^T W / R,
 with edges scale^2 (1 -+ sqrt(C/R))^2. The distance beyond the edge is in Tracy-Widom units: the scale, falling as
 size^(-2/3), by which the largest eigenvalue of noise fluctuates; its probability under noise alone is the p-value.
-The error of an outlier is how far it fluctuates if learned directions are independent of the noise. Convolution
+The error of an outlier is the size of its fluctuations if learned directions are independent of the noise. Convolution
 kernels are unfolded: rows are (k1, output channel), columns (k2, input channel).
 
 KS is the largest distance between the distribution of the bulk and the fitted law; noise stays below the bound beside

@@ -96,7 +96,7 @@ def _print_rows(kinds: dict[str, list[Row]]) -> None:
             )
     click.echo(
         "scale: of the noise in W / sqrt(columns). KS MP: how far the bulk is from the\n"
-        "law of Marchenko-Pastur (MP). law: which one holds within what noise allows.\n"
+        "law of Marchenko-Pastur (MP). law: the law that holds to within noise.\n"
         "beyond: outside the MP edges. top: the largest singular value over the MP edge.\n"
         "PR: participation ratio of its vectors over that of a random direction, the\n"
         "smaller of left and right. tail: exponent of a power law, if one is found.\n"

@@ -160,9 +160,7 @@ def _exact(exact: dict[str, Any], rate: str) -> list[str]:
         mode = "a mode lasts for ever"
         if turn is not None:
             changing = abs(turn - pi) < 1e-6
-            mode += (
-                ", with the other sign at every step" if changing else "" if turn < 1e-6 else f", turning by {turn:.4g}"
-            )
+            mode += ", with alternating sign" if changing else "" if turn < 1e-6 else f", turning by {turn:.4g}"
     lines = [f"exact: there {mode}; stable at {exact['low']:.9g}, growing at {exact['high']:.9g}"]
     if exact["formula"] is not None:
         lines.append(f"{rate} = {exact['formula']}")

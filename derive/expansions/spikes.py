@@ -269,7 +269,7 @@ class Thresholds:
         spectrum, counts = selection.spectrum(point), Counter[int]()
         for place in self._outliers(selection, point):
             before = spectrum.interval_of(place, tuple(p.subs(point) for p in self.polynomials))
-            assert before is not None, "an outlier is no branch point"
+            assert before is not None, "an outlier is not a branch point"
             counts[sum(end < before for end in spectrum.ends)] += 1
         return counts, len(spectrum.ends)
 

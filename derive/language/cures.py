@@ -1,7 +1,7 @@
 """Translate Python exceptions raised inside a declaration into one sentence with a remedy.
 
-The words of the language refuse most mistakes themselves. The remaining cases are sums and products made by SymPy,
-which does not know this language, calls with missing arguments, and errors in the file's own code.
+The words of the language refuse most mistakes themselves. The remaining cases are sums and products formed by SymPy,
+which does not implement this language, calls with missing arguments, and errors in the file's own code.
 """
 
 from __future__ import annotations

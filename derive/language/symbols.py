@@ -132,14 +132,14 @@ def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
 
 @_restricted.on(type(sp.I))
 def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
-    raise DeclarationError(f"{expression} is not real; the language knows real numbers only: write real parts")
+    raise DeclarationError(f"{expression} is not real; the language has real numbers only: write real parts")
 
 
 @_restricted.on(AppliedUndef)
 def _(node: AppliedUndef, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(
-        f"{node} contains the undefined function {node.func.__name__}; write its formula, or "
-        "use one that SymPy knows, such as tanh"
+        f"{node} contains the undefined function {node.func.__name__}; write its formula, or use a function of "
+        f"SymPy, such as tanh"
     )
 
 

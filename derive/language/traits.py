@@ -136,10 +136,10 @@ def trait(
         )
     if values is not None:
         if low is not None or high is not None:
-            raise DeclarationError(f"trait {name}: low and high belong to a density; leave them out beside values")
+            raise DeclarationError(f"trait {name}: low and high belong to a density; omit them for values")
         return Trait(name, sector, _discrete(name, values, weights), latex)
     if weights is not None:
-        raise DeclarationError(f"trait {name}: weights belong to values; leave them out beside a density")
+        raise DeclarationError(f"trait {name}: weights belong to values; omit them for a density")
     return Trait(name, sector, _continuous(name, density, low, high), latex)
 
 

@@ -56,7 +56,8 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
             Section(
                 "projected on the training fields (Stein) and differentiated by their noises",
                 tuple(projected),
-                r"The probe's equation times a training field is averaged. Where the probe meets a noise $u$, Stein's "
+                r"The probe's equation times a training field is averaged. Where the probe multiplies a noise $u$, "
+                r"Stein's "
                 r"lemma $\langle u f \rangle = \sum \langle u u' \rangle \langle \partial f / \partial u' \rangle$ "
                 "replaces it by a covariance times a mean response; differentiating the probe's equation by the "
                 "training noises gives the equations of these responses. The system "

@@ -188,8 +188,8 @@ def average_sections(record: AveragedAction) -> tuple[Section, ...]:
         terms = [term for term in record.terms if term.matrix == matrix]
         lines = tuple(Statement(term.expression()) for term in joined_terms(terms))
         fresh = ", equal times only (drawn afresh)" if matrix.fresh is not None else ""
-        why = "Each term joins two uses of the matrix, at two times. " + (
-            "A symmetric matrix meets its own transpose too. " if matrix.symmetric else ""
+        why = "Each term couples two uses of the matrix, at two times. " + (
+            "A symmetric matrix is also paired with its own transpose. " if matrix.symmetric else ""
         )
         if len(lines) < len(terms):
             why += "Terms that differ only in the names of the times are combined."

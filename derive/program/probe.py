@@ -252,7 +252,7 @@ class _Spectral(AtSites):
 
     def combination(self, combination: Combination, rows: sp.Expr, columns: sp.Expr, sign: int = 1) -> WeightedSum:
         terms = tuple((self.number(sign * scale), self.word(word, rows)) for scale, word in combination)
-        assert all(scale.shape == SCALAR for scale, _ in terms), "weights over times stand in diagonal matrices"
+        assert all(scale.shape == SCALAR for scale, _ in terms), "weights over times occur in diagonal matrices"
         return WeightedSum(terms, (rows, columns))
 
 

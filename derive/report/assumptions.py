@@ -93,7 +93,7 @@ def _named(line: Words, labels: list[str], levels: dict[str, Level], stage: str)
 
 
 Particulars = Iterator[tuple[str | None, Words]]
-"""Particulars of a model: with None they belong to the record's own assumption, else to the given statement."""
+"""Particulars of a model: with None they refine the assumption of the record, otherwise the given statement."""
 
 
 def _particulars(record: Record) -> Particulars:

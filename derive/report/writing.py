@@ -146,13 +146,13 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
     if not probed:
         blocks += blocks_of_record(next(iter(levels.values())).record("single-site"))
     lead = words(
-        "The spectrum is a bulk and outliers: the map below sends each eigenvalue of a small matrix, made of "
+        "The spectrum consists of a bulk and outliers: the map below sends each eigenvalue of a small matrix, made of "
         "correlations and responses of the training, to an outlier, and the curve gives the bulk. The chapters after "
         "this one derive each line."
         if any(isinstance(level, DerivedProbe) and level.blocks.labels for level in probed.values())
-        else "The spectrum is a bulk without outliers. The following chapters derive each line."
+        else "The spectrum consists of a bulk without outliers. The following chapters derive each line."
         if probed
-        else "One site with noises and memory stands for all; the following chapters derive it."
+        else "One site with noises and memory represents all of them; the following chapters derive it."
     )
     return Chapter("result", "Result", lead, tuple(blocks))
 
@@ -415,4 +415,4 @@ def _assumptions(levels: dict[str, Level], mentioned: Mapping[str, str]) -> Chap
         for a in assumptions(levels)
     )
     lead = words("Collected from the records of this derivation, in the order in which they were needed.")
-    return Chapter("assumptions", "Assumptions made on the way", lead, (Items(entries),))
+    return Chapter("assumptions", "Assumptions of the derivation", lead, (Items(entries),))

@@ -172,7 +172,7 @@ class Sweep(Saved):
         return list(dict.fromkeys(label for label in labels if label))
 
     def _title(self, name: str) -> str:
-        """Return a column as it stands on an axis: "outlier 1 of layer 0" for outlier_1_0."""
+        """Return the label of a column on an axis: "outlier 1 of layer 0" for outlier_1_0."""
         from numerics.plots.solutions import name_of_layer
 
         observed = any(name in getattr(point, "observables", ()) for point in self.points)

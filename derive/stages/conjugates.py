@@ -112,7 +112,8 @@ def _right_hand_side(saddle: SaddlePoint, f: SystemField, rule: Rule, delays: De
 
 
 def _remembered(m: MemoryKernel, f: SystemField, delays: Delays) -> sp.Expr:
-    """Return what a memory adds at one time: a sum over earlier times, and the same time where the response has it."""
+    """Return the contribution of a memory at one time: a sum over earlier times, and the same time if the
+    response includes it."""
     body = m.expression()
     if m.on.role == "spectral":
         return _earlier(body) + (body if delays.get((m.a, m.noise)) == 0 else 0)

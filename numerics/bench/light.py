@@ -20,7 +20,7 @@ SITES = (500, 8000)
 
 
 def light_passes(references: Path | None) -> Iterator[BenchRow]:
-    """Size of a sampled pass from which on optimising its program pays, beside the one that is assumed."""
+    """Size of a sampled pass above which optimising its program pays, measured and as assumed."""
     solver = built(SETTING)
     for steps in STEPS:
         values = _values(solver, {"T": steps})

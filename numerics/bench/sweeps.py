@@ -134,7 +134,7 @@ def _all(matrix: np.ndarray) -> np.ndarray:
 
 
 def workers(references: Path | None) -> Iterator[BenchRow]:
-    """Points of a sweep a second: two workers against one, by the clock on the wall, since both do the same work."""
+    """Points of a sweep per second: two workers against one, in wall time, because both do the same work."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     seconds = {jobs: _swept(jobs) for jobs in (1, 2)}
     yield BenchRow(

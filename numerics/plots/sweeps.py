@@ -36,7 +36,7 @@ class SweepData:
     axes: the values of each parameter; values: of the grid's shape, NaN if missing; errors: their standard errors;
     simulated, simulated_errors: those of a simulation. symbols: LaTeX of parameters. diverged: the points without any
     result; elsewhere a missing value means that the point has no such quantity, such as an outlier below threshold.
-    label: the quantity as it stands on an axis.
+    label: the quantity as printed on an axis.
     """
 
     quantity: str

@@ -192,7 +192,7 @@ class AlikeLabels:
 
 
 class _Nothing:
-    """A closure without numbers, which reports the order parameters that it is asked for."""
+    """A closure without numbers, which records the requested order parameters."""
 
     def __getattr__(self, name: str) -> Callable[..., float]:
         return lambda *_: 0.0

@@ -57,7 +57,7 @@ class Ensemble:
         """Moments of passes that are small, so that they are made once."""
         self.narrow: dict[Part, bool] = {}
         self.means: dict[tuple[tuple[tuple[float, PassSum], ...], OrderKey], Operator] = {}
-        """What several replicas in turn have of means."""
+        """Contributions of several replicates to means, one after another."""
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
         """Store the data of one more pass and return its number."""
