@@ -117,7 +117,7 @@ class ClaimError(DeriveError):
 
 
 class CheckpointError(DeriveError):
-    """A checkpoint, or a file read beside it, cannot be used."""
+    """A checkpoint, or a file read together with it, cannot be used."""
 
 
 class NumericalError(DeriveError):

@@ -97,7 +97,7 @@ class Derivation(Displayed):
 
     @cached_property
     def method(self) -> Method:
-        """The closure of averages over sites that gives what the probed matrices need."""
+        """The closure of averages over sites that provides the order parameters of the probed matrices."""
         return choose_method(self.layout, needs_of(probed.in_closed_form for probed in self.probes.values()))
 
     @cached_property

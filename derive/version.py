@@ -6,7 +6,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__version__ = "0.5.0.dev0"
+__version__ = "0.5.0"
 LIBRARIES = ("sympy", "numpy", "scipy", "jax", "jaxlib")
 """Libraries that numbers depend on."""
 BESIDE = ("mpmath", "python-flint", "z3-solver", "click")

@@ -125,7 +125,8 @@ def sampled_function(
 
     def none(p: Point) -> Any:
         raise NumericalError(
-            f"the outliers of {solver.name} need training at two lengths, which a function of parameters does not do; "
+            f"the outliers of {solver.name} need training at two lengths, which a function of parameters does not "
+            f"support; "
             "take them from solve"
         )
 
@@ -133,8 +134,8 @@ def sampled_function(
     read_off, spectral = _quantity(solver, quantity, label, none)
     if spectral and training.training.sites:
         raise NumericalError(
-            f"values on the diagonals of {solver.name} are sorted into point masses, which jumps as parameters "
-            f"change; use finite differences of the {quantity} between solutions with the same seed"
+            f"values on the diagonals of {solver.name} are sorted into point masses, and this sorting jumps as "
+            f"parameters change; use finite differences of the {quantity} between solutions with the same seed"
         )
     sampled = SampledQuantity(training, of, how, read_off, bool(spectral))
     known: dict[tuple[bytes, bool], PathwiseValue] = {}
@@ -197,8 +198,8 @@ def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
     """Raise for an edge or an outlier whose algorithm branches on parameter values."""
     if matrix.bulk.settles:
         raise NumericalError(
-            f"the bulk of {name} is an average over a density, which is taken at more or fewer values from "
-            f"point to point; its {quantity} is available from solve, not as a function"
+            f"the bulk of {name} is an average over a density, whose number of nodes varies from point to point; its "
+            f"{quantity} is available from solve, not as a function"
         )
     invertible = all(cycle.relation is not None or cycle.inverse is not None for cycle in matrix.probe.cycles)
     if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and invertible):

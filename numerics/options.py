@@ -101,7 +101,7 @@ def _is_positive(value: Any) -> bool:
 DEVICES = ("h100", "a100", "v100", "l4")
 """GPUs whose published figures are known; see numerics/devices/facts.toml."""
 LARGE = 2000
-"""Size from which on commands compute all eigenvalues only if something needs them."""
+"""Size above which commands compute all eigenvalues only if necessary."""
 YES_OR_NO = OptionDomain(_is_bool, "True or False")
 TEXT = OptionDomain(_is_text, "text")
 
@@ -181,8 +181,8 @@ class Options:
     certify: bool | None = option(
         None,
         YES_OR_NO,
-        "Check the numbers against independent computations; by default at a single point, as far as that is "
-        "fast, and not on a grid.",
+        "Check the numbers against independent computations; by default only fast checks at a single point, and none "
+        "on a grid.",
         cost="At most a quarter of the time of a solution by default; --certify also counts the zeros of a large A(z).",
     )
     size: int = option(

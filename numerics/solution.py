@@ -562,7 +562,7 @@ class Prediction(ArrayRecord):
 def _traces(solver: Solver, solution: Prediction, label: str, places: Sequence[Place]) -> list[dict[str, list[float]]]:
     """Return traces at some points; those in the lower half plane are conjugate."""
     matrix, layer = solver.matrix(label), solution.layer(label)
-    assert matrix.traces is not None, "whoever asks knows that there are some"
+    assert matrix.traces is not None, "requested only if there are some"
     z = np.array([complex(re - layer.shift, im) for _, re, im, _ in places])
     lower = np.array([im < 0 or side < 0 for _, _, im, side in places])
     branch = solver.branch(solution.inputs, matrix, solution.order, layer.given)

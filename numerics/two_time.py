@@ -109,7 +109,9 @@ def checked(setting: Setting, names: Iterable[tuple[Any, ...]]) -> Wanted:
             if name.kind == "R" and len(here) == 1:
                 name = OrderKey("R", a.name, here[0])
             else:
-                instead = f"what random matrices make of {b.name} on {a.sector} is {', '.join(here)}; " if here else ""
+                instead = (
+                    f"products of random matrices with {b.name} on {a.sector} are {', '.join(here)}; " if here else ""
+                )
                 raise NoTwoTime(
                     f"{name}: {a.name} lives on {a.sector} and {b.name} on {b.sector}, so they share no "
                     f"site; {instead}{_there_is(setting)}"

@@ -13,10 +13,10 @@ def integrate_deltas(
     """Return the integral over the variables of a weight times delta(residual) for each of as many residuals.
 
     Each step integrates over one variable x by a delta function of k x + r with k and r free of x, which leaves 1/|k|
-    and puts x = -r/k wherever else it stands. A variable that stands nowhere else goes first.
+    and substitutes x = -r/k elsewhere. A variable that occurs nowhere else is integrated first.
 
     Returns:
-        the integral, or None where no residual is linear in one of the variables that are left.
+        the integral, or None if no residual is linear in one of the remaining variables.
     """
     left, deltas = list(variables), list(residuals)
     while left:

@@ -182,7 +182,7 @@ def check_degrees(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -
             pairs.append((high, most(low)))
             low = high + 1
         if expansion.lowest_degrees(pairs) is None:
-            raise TooLarge(f"the curve of {len(unknowns)} unknowns and {count} parameters has too high a degree")
+            raise TooLarge(f"the curve of {len(unknowns)} unknowns and {count} parameters is of too high a degree")
     except NoExpansion:
         return
 

@@ -90,13 +90,13 @@ class Quotient:
         return self.field.quotient(top ** abs(exponent), bottom ** abs(exponent))
 
     def __int__(self) -> int:
-        """Return the integer that this constant equals."""
+        """Return this constant as an integer."""
         if self.bottom != 1:
             raise ValueError(f"{self.field.decode(self)} is not an integer")
         return self._number(self.top)
 
     def __float__(self) -> float:
-        """Return the number that this constant equals."""
+        """Return this constant as a number."""
         return self._number(self.top) / self._number(self.bottom)
 
     def _number(self, polynomial: Any) -> int:

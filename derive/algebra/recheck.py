@@ -60,7 +60,7 @@ def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Poin
 
 
 def _inside(domain: Domain, name: str, number: int) -> sp.Rational:
-    """Return a value of a domain: generic, of the other sign, at zero or an end, or large, in turn."""
+    """Return a value of a domain: in turn a generic one, one of the other sign, zero or an end, and a large one."""
     draw = _fraction(f"{name} {number}")
     low, high = (None if abs(end) == float("inf") else sp.Rational(str(end)) for end in (domain.low, domain.high))
     small = sp.Rational(1, 5) + draw / 2

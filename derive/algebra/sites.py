@@ -170,7 +170,7 @@ def without_averages(expression: sp.Expr) -> sp.Expr | None:
 
 
 def written_out(average: TraitAverage) -> sp.Expr | None:
-    """Return an average as the weighted sum over groups of equal sites; None if there are too many or a density."""
+    """Return an average as the weighted sum over groups of equal sites; None for a density or too many groups."""
     traits: list[Trait] = [value.field for value in traits_in(average.expression)]
     if any(not trait.discrete or not trait.weights for trait in traits):
         return None

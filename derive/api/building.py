@@ -18,7 +18,7 @@ def build(model: Model, directory: Path, notation: str) -> list[Path]:
 
 
 def in_notation(generate: Generate, notation: str) -> Generate:
-    """Return a generator of files that writes their comments and the derivation in a notation."""
+    """Return a function that generates files, with comments and derivation in the given notation."""
 
     def generated(model: Model) -> dict[str, str]:
         with lettered(letters_of(model, notation)):

@@ -58,7 +58,7 @@ def _quantities(problem: Problem, solver: Solver) -> tuple[list[DeviceFunction],
     label = problem.layers[0] if problem.layers else None
     for quantity in _names(problem) if of else ():
         if not solver.setting.exact and needs_training(solver, quantity, label):
-            refused.append(HostPart(f"function {quantity}", "samples of the laws are drawn and followed on the host"))
+            refused.append(HostPart(f"function {quantity}", "laws are sampled on the host"))
             continue
         try:
             names = tuple(parameter.name for parameter in of)

@@ -142,7 +142,10 @@ def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
         name = f"spectrum-{layer.label}" if layer.label else "spectrum"
         figures.append(ReportFigure(name, svg, picture(narrowed(drawn), "svg"), pdf, caption))
     if solution.observables:
-        caption = "Observables along the training: theory as lines, means over the seeds with their standard errors."
+        caption = (
+            "Observables during training: lines for the theory, means over seeds with standard errors "
+            "for the simulation."
+        )
         drawn = draw_observables(solution, simulation)
         narrow = narrowed(draw_observables(solution, simulation, across=1))
         figures.append(

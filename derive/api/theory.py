@@ -421,8 +421,8 @@ class Theory:
         """Pickle the target; unpickling loads it again and requires the same declaration."""
         if not self.target:
             raise NotPickled(
-                f"{self.declared.name} was declared in Python and is not pickled; write it into a file and load it by "
-                "its path, or pickle what solve and simulate give"
+                f"{self.declared.name} was declared in Python and cannot be pickled; write it to a file and load "
+                f"that by its path, or pickle the results of solve and simulate"
             )
         place = os.path.abspath(self.target) if is_file_target(self.target) else self.target
         return _loaded_again, (place, self.chosen, self.declaration)
@@ -457,5 +457,5 @@ def _loaded_again(target: str, chosen: tuple[tuple[str, int | str], ...], declar
     """Load an unpickled theory; raise if its declaration has changed."""
     theory = Theory(load_declaration(target), target, chosen)
     if theory.declaration != declaration:
-        raise DeclarationError(f"{target} is not what was pickled: its declaration was changed; load it again by hand")
+        raise DeclarationError(f"{target} differs from the pickled model: its declaration has changed; load it again")
     return theory

@@ -28,7 +28,7 @@ def read_solutions(path: Path) -> Any:
         if not fits(part, dict) or DIGEST not in part:
             raise CheckpointError(f"the theory file {path} has no digest, so changes cannot be detected; {make}")
         if not has_its_digest(part):
-            raise CheckpointError(f"the theory file {path} was changed after it was printed; {make}")
+            raise CheckpointError(f"the theory file {path} was modified after it was printed; {make}")
     return content
 
 
@@ -37,7 +37,7 @@ def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpe
     solved, name = _layer(path, content, layer)
     edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
     errors = solved.get("outlier_errors")
-    wrong = f"the theory file {path} is not what derive solve --json prints"
+    wrong = f"the theory file {path} is not output of derive solve --json"
     if not fits(edges, list[list[Any]]) or any(len(pair) != 2 for pair in edges):
         raise CheckpointError(f"{wrong}: bulk_edges must be a list of [low, high]")
     errors = [None] * len(outliers) if errors is None and fits(outliers, list) else errors

@@ -61,7 +61,7 @@ def decided(question: Callable[[], T | None]) -> T:
         if answer is not None:
             return answer
         bits *= 2
-    raise Inconclusive(f"two numbers agree to {MOST_BITS} bits, so that their order was not decided")
+    raise Inconclusive(f"two numbers agree to {MOST_BITS} bits, so their order could not be decided")
 
 
 def ball(value: Any) -> flint.acb:

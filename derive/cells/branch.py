@@ -118,7 +118,7 @@ class RootBranch:
         moving = flint.acb_poly([row[1] for row in rows])
         at_root = value.derivative()(here.centre)
         if at_root.contains(0):
-            raise Inconclusive("two roots meet on the way")
+            raise Inconclusive("two roots meet on the path")
         slope = (-moving(here.centre) / at_root).mid()
         line, total = flint.acb_poly([here.centre, slope]), [rows[-1]]
         for row in reversed(rows[:-1]):
@@ -131,7 +131,7 @@ class RootBranch:
         for _ in range(60):
             shifted = self._shifted(z, guess)
             if shifted[1].contains(0):
-                raise Inconclusive("two roots meet on the way")
+                raise Inconclusive("two roots meet on the path")
             step = shifted[0] / shifted[1]
             guess = (guess - step).mid()
             if bool(step.abs_upper() <= (1 + guess.abs_upper()) * flint.arb(2) ** (12 - flint.ctx.prec)):

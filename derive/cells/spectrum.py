@@ -118,7 +118,7 @@ class BulkCurve:
         Raises:
             TooLarge: the discriminant is too large.
         """
-        assert bulk.curve is not None, "what is claimed of a bulk without a curve is refused before"
+        assert bulk.curve is not None, "claims about a bulk without a curve are refused earlier"
         projected = bulk.projected
         curve = BulkCurve(projected.algebraic, projected.bulk_symbols, projected.resolvent, bulk.curve, ())
         return replace(curve, singular=curve.branch_points())

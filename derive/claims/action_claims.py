@@ -64,7 +64,7 @@ def _nonlinear(context: ClaimContext, claim: Claim, f: SystemField, what: str) -
     """Decide an elementwise law, in which the name of a field represents its value at the time of the law."""
     law = f.rule.expression(f.time).subs(f.time, f.time + f.shift)
     if law.has(PastSum, Mean, Mix, Total):
-        raise ClaimError(f"{context.place(claim)}: the law of {f.field} has averages, sums over times or labels in it")
+        raise ClaimError(f"{context.place(claim)}: the law of {f.field} contains averages, sums over times or labels")
     values = {value.field.name: value for value in sorted(law.atoms(FieldAt), key=str)}
     reader = context.reader(claim)
     claimed = replace(reader, scalars={**values, **reader.scalars}).scalar(claim.get("value"))
@@ -93,7 +93,8 @@ def _word(context: ClaimContext, claim: Claim, f: SystemField, term: Term) -> tu
     at_one_time = term.pair is not None and term.past is None and term.vector.time is not None
     if term.mixing is not None or other or at_one_time:
         raise ClaimError(
-            f"{context.place(claim)}: the equation of {f.field} has labels or other times; it is shown only"
+            f"{context.place(claim)}: the equation of {f.field} has labels or other times; it can be shown but not "
+            f"claimed"
         )
     last = Carrier(term.vector.field.name)
     if term.pair is None:
@@ -173,7 +174,7 @@ def decide_order_parameter(context: ClaimContext, claim: Claim) -> tuple[str, st
     reader = _reader(context, claim)
     text = claim.get("value")
     if any(f"{kind}[" in text.replace(" ", "") for kind in "CR"):
-        raise reader.error(text, "defines an order parameter by order parameters; write it with dot and hat")
+        raise reader.error(text, "defines an order parameter in terms of order parameters; write it with dot and hat")
     derived = WordSum(definition(letter.kind, letter.a, letter.b))
     return _same_sizes(context, _joined(reader.matrix(text)), _joined(derived), claim.get("of"))
 

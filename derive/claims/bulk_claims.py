@@ -216,7 +216,7 @@ def _decided_mass(context: ClaimContext, position: sp.Expr, weight: sp.Expr, fix
             meeting = meeting or selection.unvisited_zero([wall], Sites((), False), fixed)
     if meeting is not None:  # the weight is continuous unless another zero reaches its position
         status = weakest([status, SUPPORTED])
-        detail += f"; whether another atom or band comes there where {shown_formula(meeting)} = 0 is not decided"
+        detail += f"; whether another atom or band reaches it where {shown_formula(meeting)} = 0 is not decided"
     return status, detail if result.status == PROVED else f"{detail}; {result.evidence}"
 
 

@@ -54,8 +54,8 @@ class ClaimContext:
             self.saddle = derivation.saddle.joined(self.matrix.saddle)
             for given in self.matrix.probe.measured:
                 raise ClaimError(
-                    f"the bulk depends on {given.average}, which changes with the parameters in its own way, so that a "
-                    "claim about it would leave that out; make it a parameter"
+                    f"the bulk depends on {given.average}, which changes with the parameters in its own way, which a "
+                    f"claim about the bulk would not include; make it a parameter"
                 )
             self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
         self.parameters = self.system.model.parameters
@@ -181,7 +181,7 @@ class ClaimContext:
         wanted = claim.get("eigenproblem", 1)
         if not 1 <= wanted <= len(cycles):
             raise ClaimError(
-                f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems, there is no number {wanted}"
+                f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems; there is no eigenproblem {wanted}"
             )
         return cycles[wanted - 1]
 

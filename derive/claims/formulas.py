@@ -211,7 +211,7 @@ class Reader:
 
         try:
             if size(node, self.within) > FORMULA_NODES.most:
-                raise self.error(text, f"has more than {FORMULA_NODES} with its definitions put in; define less")
+                raise self.error(text, f"has more than {FORMULA_NODES} with its definitions expanded; define less")
         except RecursionError:
             raise self.error(text, "is nested too deeply; split it with define") from None
 
@@ -273,7 +273,7 @@ class Reader:
         mantissa = written.lower().split("e")[0]
         lost = node.value == 0 and any(digit in mantissa for digit in "123456789")
         if node.value == float("inf") or lost:
-            raise ClaimError(f"{self.place}: the number {written} is too large or too small to be meant")
+            raise ClaimError(f"{self.place}: the number {written} is implausibly large or small")
         return sp.Rational(written.replace("_", ""))
 
     def _function(self, name: str, node: ast.Call, text: str) -> sp.Expr:
@@ -355,7 +355,7 @@ class Reader:
         if right.is_Rational and max(abs(right.p), right.q) > LARGEST_POWER:
             raise self.error(text, f"has a power beyond {LARGEST_POWER}")
         if left.is_Rational and right.is_Rational and max(abs(left.p), left.q).bit_length() * abs(right) > 4096:
-            raise self.error(text, "has a number too long to be meant")
+            raise self.error(text, "has an implausibly long number")
         if left == 0 and right.is_negative:
             raise self.error(text, "divides by zero")
         return left**right

@@ -34,7 +34,7 @@ def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.E
             summed = mpmath.quad(sp.lambdify(variable, integrand.subs(values), "mpmath"), ends)
             closed = mpmath.mpmathify(sp.N(closed_form.subs(values), DIGITS))
             if not abs(summed - closed) <= mpmath.mpf(10) ** -AGREEING * (1 + abs(closed)):
-                raise NumericalError(f"SymPy's closed form of {description} is not what quadrature gives")
+                raise NumericalError(f"SymPy's closed form of {description} disagrees with quadrature")
     return closed_form
 
 

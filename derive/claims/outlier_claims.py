@@ -33,7 +33,7 @@ def decide_outlier(context: ClaimContext, claim: Claim) -> tuple[str, str] | Ref
     if not context.matrix.pencil.cycles and "eigenproblem" not in dict(claim.keys):
         return (
             UNDECIDED,
-            "outliers are zeros of det A(z) that no eigenproblem gives, so none is known in closed form",
+            "A(z) does not reduce to an eigenproblem, so no outlier is known in closed form",
         )
     try:
         spikes = _spikes(context, fixed)
@@ -107,9 +107,11 @@ def decide_threshold(context: ClaimContext, claim: Claim) -> tuple[str, str] | R
     fixed = context.fixed(claim, context.reader(claim))
     value = value.subs(fixed)
     if not context.matrix.pencil.cycles and "eigenproblem" not in dict(claim.keys):
-        return UNDECIDED, "outliers are zeros of det A(z) that no eigenproblem gives: no threshold in closed form"
+        return UNDECIDED, "A(z) does not reduce to an eigenproblem, so no threshold is known in closed form"
     if parameter in fixed or value.has(parameter):
-        raise ClaimError(f"{context.place(claim)}: {parameter} is what the threshold is of; leave it out of the value")
+        raise ClaimError(
+            f"{context.place(claim)}: {parameter} is the parameter of the threshold; its value may not contain it"
+        )
     try:
         spikes = _spikes(context, fixed)
         problems = _problems(context, claim, spikes)

@@ -36,7 +36,7 @@ def same_time(context: ClaimContext, claim: Claim, derived: set[bool], status: s
     """Return the verdict after checking that kernels of matrices drawn anew act at equal times only."""
     claimed = claim.get("same_time", False)
     if status != REFUTED and derived not in (set(), {claimed}):
-        at = "at all times" if claimed else "at equal times only, as same_time = true would say"
+        at = "at all times" if claimed else "at equal times only, which same_time = true would state"
         return REFUTED, f"{detail}, but {at}"
     return status, detail + (", at equal times only" if claimed else "")
 

@@ -161,7 +161,7 @@ def _map_at_infinity(context: ClaimContext, claim: Claim, order: int, value: sp.
     ).removeO()
     powers = {k: sp.expand(expanded).coeff(SMALL, k) for k in range(-1, order + 1)}
     if of == "inverse_map" and powers[-1] == 0:
-        return UNDECIDED, "the map does not grow as z, so that its inverse has no power series in 1/s"
+        return UNDECIDED, "the map does not grow as z, so its inverse has no power series in 1/s"
     powers = _inverted(powers) if of == "inverse_map" else powers
     derived = powers[order]
     return context.conclude(
@@ -250,7 +250,9 @@ def _decided_in_cells(
         statuses += [result.status, series.status]
     derivation = f"derived {what} = {' or '.join(formulas)}, on the branch that is physical {sites.extent}"
     if context.comparator.region.closed:
-        return weakest([*statuses, SUPPORTED]), f"{derivation}; where an inequality is an equality it was not expanded"
+        return weakest(
+            [*statuses, SUPPORTED]
+        ), f"{derivation}; it was not expanded where an inequality becomes an equality"
     status, evidence = _decided_on_walls(context, expanded, quantity, value, fixed or {})
     return (status, evidence) if status == REFUTED else (weakest([*statuses, status]), derivation + evidence)
 

@@ -38,10 +38,10 @@ def main(context: click.Context, version: bool) -> None:
       derive list                                      the settings that ship
       derive new my_model                              a declaration of your own, which already runs
       derive list my_model.py                          its parameters: name, default, domain, meaning
-      derive show my_model.py --stage bulk             an equation on the way
+      derive show my_model.py --stage bulk             one stage of the derivation
       derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
       derive compare my_model.py --plot out.png        theory against simulation
-      derive check my_model.py --quick                 laws that every model must obey, on yours
+      derive check my_model.py --quick                 tests of yours against laws that every model must obey
       derive explore my_model.py                       a page where every parameter is a slider
       derive report my_model.py -o report.html         the whole derivation as one page, or as LaTeX
       derive expand my_model.py --of edge --in 1/nu    an edge as a series, exactly

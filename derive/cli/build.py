@@ -28,12 +28,12 @@ Without arguments every shipped setting is built, into the project's generated/ 
 are built into generated/ of the current directory. An installed copy of the project is never changed: outside a
 checkout --out is needed. All code is derived before anything is replaced: a build that fails leaves everything as
 it was. The same declaration gives the same bytes on every machine.
-Of a family of models the default member is built, or the one that the choices after its name ask for.
-Outside the project each solver gets a copy of the functions that all solvers share, so that it stands alone.
+For a family of models the default member is built, or the one selected by the choices after its name.
+Outside the project each solver gets a copy of the shared functions, so that it stands alone.
 
 With --target cuda nothing is written: every generated function, and the quantities of m.function with their
-derivatives, are compiled for a GPU, which need not be there. Parameters may follow the name of a model, as for solve;
-without arguments all settings are compiled. Nothing is executed on a GPU, so that no time is measured. The table has
+derivatives, are compiled for a GPU, which need not be present. Parameters may follow the name of a model, as for solve;
+without arguments all settings are compiled. Nothing is executed on a GPU, so no time is measured. The table has
 kernels per call outside of loops and per step of each loop (least to most), bytes per point, and two estimates of a
 batch: from how many points on the device is busy (the mean kernel has as many entries as the device holds threads), and
 how many fit into its memory. The compiler is installed by pip install 'two-level-dmft[gpu]'.

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from derive.results.check import Check
 
 
-@click.command(short_help="Try the laws that every declaration must obey, on your own.")
+@click.command(short_help="Test your declaration against laws that every declaration must obey.")
 @target_argument
 @values_argument
 @takes(options_of("check"))
 @json_option
 def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed: int, as_json: bool) -> None:
-    """Try the laws that every declaration must obey, on your own, at your own parameter values.
+    """Test your declaration against laws that every declaration must obey, at your parameter values.
 
     The declaration is rewritten in ways that must not change any number, and the numbers are compared: symbols
     renamed, equations reordered, an intermediate named or written out, a Gaussian matrix as the sum of two, another
@@ -33,7 +33,7 @@ def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed
 
     A law that broke is printed with the declarations that were compared, in a form that `derive solve` runs; please
     report it. "does not apply" means that the declaration has nothing to rewrite in this way, "not decided" that both
-    versions are refused, and "one is refused" that only one of them is, which is not wrong but worth a look.
+    versions are refused, and "one is refused" that only one of them is, which is not an error but worth checking.
 
     All laws take a few minutes, and --quick less than one; laws that do not fit in that time are "not tried".
     The exit code is 1 if a law broke.

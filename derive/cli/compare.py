@@ -26,10 +26,10 @@ mean is compared too. Observables are compared at a few times. Differences are i
 simulation over the seeds and, for a sampled theory, that of the theory, added in quadrature. With few seeds the
 errors themselves are uncertain. Overlaps of the outliers' vectors with the spikes are corrected for the overlap
 that occurs by chance at this size; for squared cosines with directions (--align, or alignment(...) in the model)
-chance counts as an error.
+the error includes chance overlap.
 
 Without outliers, the largest and smallest eigenvalues are compared with the mean of the Tracy-Widom law at edges with
-a square-root density. Otherwise the outermost eigenvalues of the bulk are listed beside its edges for information.
+a square-root density. Otherwise the outermost eigenvalues of the bulk are listed next to its edges for information.
 The first four moments are extrapolated from --size and about half of it, because their correction is as large as
 their fluctuation; if the ratios of sizes give no whole sizes, they are listed for information. Atoms are compared by
 their weight, in whole eigenvalues. In the plot, intervals of the bulk that are too narrow for a common axis get

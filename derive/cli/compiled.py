@@ -67,7 +67,10 @@ def print_compilation(one: Compilation, values: Mapping[str, Any]) -> None:
     for why in dict.fromkeys(rest.why for rest in one.host):
         click.echo(f"  {', '.join(rest.name for rest in one.host if rest.why == why)}: {why}")
     threads = f"{device.multiprocessors} x {device.threads} = {device.resident_threads}"
-    click.echo(f"busy from: points that give the mean kernel as many entries as the device holds threads ({threads})\n")
+    click.echo(
+        "busy from: number of points at which the mean kernel has as many entries as the device holds threads "
+        f"({threads})\n"
+    )
 
 
 def _row(part: CompiledFunction, one: Compilation) -> tuple[str, ...]:

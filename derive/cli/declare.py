@@ -265,7 +265,7 @@ def _print_equation(
 
 
 def _print_heading(model: Model, comment: str) -> None:
-    """Print the name and the parameters of a model, each line after a sign of comments."""
+    """Print the name and the parameters of a model as comment lines."""
     click.echo("\n".join(f"{comment}{line}".rstrip() for line in (f"{model.name}: {model.doc}").splitlines()))
     for parameter in model.parameters:
         click.echo(

@@ -22,9 +22,9 @@ SITE = Path(__file__).resolve().parents[2] / "notebooks" / "site"
     show_default=True,
     metavar="DIR",
     shell_complete=completion.directories,
-    help="Where the site is written.",
+    help="The directory to write the site into.",
 )
-@click.option("--no-browser", is_flag=True, help="Only print where the site is.")
+@click.option("--no-browser", is_flag=True, help="Only print the location of the site.")
 def docs(out: str, no_browser: bool) -> None:
     """Build the documentation site from the manual, the executed notebooks and the docstrings, and open it.
 

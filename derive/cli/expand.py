@@ -62,8 +62,8 @@ Examples:
     "variable",
     metavar="PARAMETER",
     shell_complete=completion.small_parameters,
-    help="What is small: a parameter, its inverse or its distance from a value, such as gamma, 1/nu, gamma0-2. "
-    "Without it the quantity itself is given, exactly.",
+    help="The small quantity: a parameter, its inverse or its distance from a value, such as gamma, 1/nu, gamma0-2. "
+    "Without it the quantity itself is given exactly.",
 )
 @click.option("--order", type=AsTyped(), metavar="N", default=3, show_default=True, help="Highest power to keep.")
 @click.option(
@@ -72,14 +72,15 @@ Examples:
     metavar="KEY=VALUE",
     shell_complete=completion.values,
     multiple=True,
-    help="Fix another parameter, exactly: 2, 0.3 or 1/3; repeatable. Outliers of trained models need T=1 or the like.",
+    help="Fix another parameter, exactly: 2, 0.3 or 1/3; repeatable. Outliers of trained models need a number "
+    "of steps, such as T=1.",
 )
 @click.option(
     "--parameter",
     "wanted",
     metavar="NAME",
     shell_complete=completion.parameters,
-    help="With --of threshold: the parameter whose threshold is wanted.",
+    help="With --of threshold: the parameter whose threshold is computed.",
 )
 @click.option(
     "--name",

@@ -23,7 +23,7 @@ from numerics.options import options_of, read_options
     default=5006,
     show_default=True,
     metavar="N",
-    help="Where the page is served; 0 takes any free port.",
+    help="The port on which the page is served; 0 takes any free one.",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int, no_browser: bool) -> None:

@@ -108,6 +108,14 @@ def _missing_option(error: click.NoSuchOption, args: Sequence[str]) -> str:
         return f"{error.format_message().rstrip('.')} (see {path} --help)"
     place = next((k for k, word in enumerate(args) if word.startswith(error.option_name)), 0)
     name, equals, value = args[place].lstrip("-").partition("=")
+    known = error.ctx.find_root().command if error.ctx is not None else None
+    having = [
+        command
+        for command, other in getattr(known, "commands", {}).items()
+        if any(f"--{name}" in param.opts + param.secondary_opts for param in other.params)
+    ]
+    if having:
+        return f"{path} has no option --{name}; {', '.join(having)} {'has' if len(having) == 1 else 'have'} it"
     value = value if equals else args[place + 1] if place + 1 < len(args) else "VALUE"
     return f"there is no option {args[place]!r}; parameters have no dashes: write {name}={value} (see {path} --help)"
 

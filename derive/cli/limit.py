@@ -14,10 +14,10 @@ HELP = """
 Observables after arbitrarily many steps, at one point or on a grid.
 
 Training with linear laws that are the same at all steps ends at a fixed point: for gradient descent on a quadratic
-loss at the ridge estimator, or without a ridge at the interpolator closest to the initial weights. The order
-parameters of the declared dynamics are derived as functions of one complex variable z, and the limit is their value
-at z = 0. It is exact: no step is run and nothing is extrapolated. The number of steps T does not matter. With
-labels or given data, order parameters are matrices over labels.
+loss, the ridge estimator, or without a ridge the interpolator closest to the initial weights. The order parameters of
+the declared dynamics are derived as functions of one complex variable z, and the limit is their value at z = 0. It is
+exact: no step is run and nothing is extrapolated. The number of steps T does not matter. With labels or given data,
+order parameters are matrices over labels.
 
 A limit that does not exist is refused: at a rate that is too large, at the interpolation threshold without a ridge,
 or if each step draws new data or noise. Nonlinear laws are refused, too.
@@ -25,7 +25,7 @@ or if each step draws new data or noise. Nonlinear laws are refused, too.
 \b
 Keys of --json:
   setting, axes, points    each point: parameters, observables, diagnostics; or parameters and error
-  diagnostics of a point   radius of the circle in z that the values are means over, error (relative), nodes (values
+  diagnostics of a point   radius of the circle in z over which values are averaged, error (relative), nodes (values
                            of a density, null where there is none)
 
 \b

@@ -67,7 +67,9 @@ plot_option = click.option(
     help="Draw the result (.png, .pdf or .svg).",
 )
 
-plot_data_option = click.option("--plot-data", is_flag=True, help="Also write the numbers of --plot as CSV beside it.")
+plot_data_option = click.option(
+    "--plot-data", is_flag=True, help="Also write the numbers of --plot to a CSV file of the same name."
+)
 quantity_option = click.option(
     "--quantity",
     metavar="NAME",

@@ -23,13 +23,13 @@ from numerics.options import options_of
     "--out",
     metavar="FILE",
     shell_complete=completion.files(".html", ".tex"),
-    help="Where to write; report.html or report.tex unless said otherwise.",
+    help="The file to write; by default report.html or report.tex.",
 )
 @click.option(
     "--format",
     "style",
     type=click.Choice(("html", "latex")),
-    help="A page that opens offline, or a document for pdflatex. Follows the name of the file; otherwise html.",
+    help="A page that opens offline, or a document for pdflatex. By default that of the file name, otherwise html.",
 )
 @takes(options_of("report"))
 @json_option
@@ -40,10 +40,10 @@ def report(
 
     The page is one file that opens without a network and without fonts for mathematics: the result on top, contents,
     sections that fold, every equation with a button that copies its LaTeX, generated code, theory against simulation at
-    the given parameters, all assumptions that were made, and references. LaTeX needs plain pdflatex; its pictures are
-    PDF files beside it, named after it.
-    Choices pick a member of a family, layer=K one of several probed matrices (all of them otherwise). Without a
-    simulation the same declaration gives the same bytes. On any failure nothing is written.
+    the given parameters, all assumptions that were made, and references. LaTeX needs only pdflatex; its figures are
+    PDF files in the same directory, named after it. Choices pick a member of a family, layer=K one of several probed
+    matrices (all of them otherwise). Without a simulation the same declaration gives the same bytes. On any failure
+    nothing is written.
 
     \b
     Keys of --json:

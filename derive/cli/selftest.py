@@ -23,24 +23,24 @@ TELL_AFTER = 60.0
 
 
 HELP = """
-Try the laws that every declaration must obey, on declarations drawn at random.
+Test laws that every declaration must obey, on declarations drawn at random.
 
 Each declaration is solved, or must be refused in one sentence. It is then rewritten in ways that must not change any
 number: symbols renamed, equations reordered, an intermediate named or written out, a Gaussian matrix as the sum of
-two, another sector as the base, a transpose declared, a parameter at zero against the term left out, one class
-against none, more steps, a sampled pass against the exact one, numbers instead of parameters, functions of time
-written out step by step. The averaged action is compared with the cavity argument, generated code with exact
-arithmetic, and the theory with simulations at two sizes. `derive check FILE` tries these laws on your own file.
+two, another sector as the base, a transpose declared, a parameter at zero against the term left out, one class against
+none, more steps, a sampled pass against the exact one, numbers instead of parameters, functions of time written out
+step by step. The averaged action is compared with the cavity argument, generated code with exact arithmetic, and the
+theory with simulations at two sizes. `derive check FILE` tries these laws on your own file.
 
 All rewritings are first applied together, in random order. If that breaks a law or is refused, they are applied one
 at a time. A declaration that breaks a law is reported at once, reduced as far as possible, and printed in a form that
 `derive solve` runs, with the two numbers. The exit code is 1 if any law broke.
 
 Each declaration is drawn for a pair of features, such as a parameter at zero and a probe at the first step; all pairs
-have their turn. With --vocabulary nothing is solved: a table shows how often each feature occurs.
+are drawn in turn. With --vocabulary nothing is solved: a table shows how often each feature occurs.
 
 A declaration takes about five seconds, or less than half a second with --laws 0 --no-simulate, which is exact
-arithmetic only. A run that is ended by Ctrl-C or `timeout` prints what it found and how to resume. Simulations raise
+arithmetic only. A run ended by Ctrl-C or `timeout` prints its findings and how to resume. Simulations raise
 a false alarm in one of ten thousand runs, whatever their length.
 
 \b
@@ -64,7 +64,7 @@ Examples:
 """
 
 
-@click.command(short_help="Try the laws that every declaration must obey, on random ones.", help=HELP)
+@click.command(short_help="Test laws that every declaration must obey, on random ones.", help=HELP)
 @click.option(
     "--declarations",
     type=click.IntRange(min=1),
@@ -89,8 +89,8 @@ Examples:
     default=2,
     show_default=True,
     metavar="K",
-    help="Laws per declaration that need solvers to be compiled, all rewriting at once first, then some drawn anew for "
-    "each; those without are always tried. With 0 nothing is compiled.",
+    help="Number of laws per declaration that compile a solver: first all rewritings at once, then some drawn "
+    "for each declaration. Laws that compile nothing are always tried. With 0 nothing is compiled.",
 )
 @click.option(
     "--simulate/--no-simulate", default=True, show_default=True, help="Compare each with simulations at two sizes."
@@ -122,7 +122,7 @@ def selftest(
     vocabulary: bool,
     as_json: bool,
 ) -> None:
-    """Try the laws that every declaration must obey, on declarations drawn at random."""
+    """Test laws that every declaration must obey, on declarations drawn at random."""
     if quick:
         declarations, compiled, simulate = min(declarations, first + QUICK), 0, False
     if first >= declarations:
@@ -137,7 +137,7 @@ def selftest(
     if interrupted:
         more = f"--laws {compiled}{'' if simulate else ' --no-simulate'}"
         click.echo(
-            f"interrupted; go on with: derive selftest --declarations {declarations} --seed {seed} "
+            f"interrupted; resume with: derive selftest --declarations {declarations} --seed {seed} "
             f"--first {first + tally.checked} {more}",
             err=True,
         )
@@ -147,7 +147,7 @@ def selftest(
 
 
 def _tried(declarations: int, seed: int, first: int, quiet: bool, **how: Any) -> tuple[Tally, bool]:
-    """Try the laws and tell the progress; return what was found, and whether the run was interrupted."""
+    """Test the laws with a progress report; return the findings, and whether the run was interrupted."""
     from derive.selftest.engine import keep_nothing
     from derive.selftest.running import Tally, run
 

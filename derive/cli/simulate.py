@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 HELP = """
-Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
+Simulate the declaration at finite size: draw the disorder, iterate the equations, diagonalise.
 
 The simulation uses nothing of the theory. Matrices are dense: memory grows as D^2 and time as D^3 per seed, or as D^2
 if only the ends of the spectrum are needed (--eigenvalues). A size that does not fit into the free memory is refused

@@ -114,9 +114,9 @@ Examples:
     metavar="Z",
     help="Also give the resolvent at Z, such as 1+0.1j, or at LOW:HIGH:COUNT real points; may be repeated.",
 )
-@click.option("--side", type=OneOf("above", "below"), help="From which half plane --resolvent is meant on the bulk.")
+@click.option("--side", type=OneOf("above", "below"), help="The half plane from which --resolvent approaches the bulk.")
 @sweep_options
-@click.option("-v", "--verbose", is_flag=True, help="Also print how the numbers were found.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print how the numbers were computed.")
 def solve(
     target: str,
     pairs: tuple[str, ...],

@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 HELP = """
 Show the bulk and the outliers of every weight matrix in a checkpoint you already have.
 
-FILE is .npz, .safetensors, or a PyTorch state dict (.pt, .pth, .bin) where torch is installed. Nothing in it is
-ever run: pickled objects are refused, and torch is told to load weights only. With AFTER, a later checkpoint of the
-same network, each matrix is shown before and after. A damaged array is listed and skipped; arrays that
-hold the numbers of another are shown once.
+FILE is .npz, .safetensors, or a PyTorch state dict (.pt, .pth, .bin) where torch is installed. Nothing in it is ever
+executed: pickled objects are refused, and torch loads weights only. With AFTER, a later checkpoint of the same
+network, each matrix is shown before and after. A damaged array is listed and skipped; arrays that hold the numbers of
+another are shown once.
 
 At the start of training a weight matrix is noise, and its singular values follow the law of Marchenko and Pastur
-(MP); what is learned first shows as a few singular values that leave this bulk. For each matrix of R rows and C
+(MP); learning first appears as a few singular values that leave this bulk. For each matrix of R rows and C
 columns, as stored: the scale of the bulk is fitted to the middle of the spectrum, so that outliers do not enter.
 Singular values are those of W / sqrt(C), with edges scale |1 -+ sqrt(R/C)|; eigenvalues are those of W^T W / R,
 with edges scale^2 (1 -+ sqrt(C/R))^2. The distance beyond the edge is in Tracy-Widom units: the scale, falling as
 size^(-2/3), by which the largest eigenvalue of noise fluctuates; its probability under noise alone is the p-value.
-The error of an outlier is how far it fluctuates if learned directions are independent of the noise. Convolution
+The error of an outlier is the size of its fluctuations if learned directions are independent of the noise. Convolution
 kernels are unfolded: rows are (k1, output channel), columns (k2, input channel).
 
-KS is the largest distance between the distribution of the bulk and the fitted law, beside what noise stays
-under 999 times of 1000. Beyond that the bulk is only near Marchenko-Pastur (KS at most 0.05, at most 5% beyond the
-edge), and an outlier must also clear the misfit of the edge; or it is not, and what lies beyond is a tail. Neither
-gets p-values. In these cases, and where more than 5% lie beyond, the law of one gradient step with extensively many
-outputs is fitted too (one of the settings that ship; scale, chi and gamma are three parameters, where MP has
-one). "law" says which of them describes the matrix to within what noise allows: MP, extensive, or neither.
-With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look extensive at sizes of a
-few hundred.
+KS is the largest distance between the distribution of the bulk and the fitted law; noise stays below the bound beside
+it 999 times out of 1000. Above that bound the bulk is near Marchenko-Pastur (KS at most 0.05, at most 5% beyond the
+edge), and an outlier must also clear the misfit of the edge; otherwise it is not Marchenko-Pastur, and values beyond
+the edge form a tail. Neither gets p-values. In these cases, and if more than 5% lie beyond, the law of one gradient
+step with extensively many outputs is fitted too (one of the settings that ship; scale, chi and gamma are three
+parameters, where MP has one). "law" says which of them describes the matrix to within what noise allows: MP,
+extensive, or neither. With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look
+extensive at sizes of a few hundred.
 
 PR is the participation ratio 1 / sum u_i^4 of the vectors of the largest singular value: the number of rows or columns
-that carry it, n / 3 for a random direction. Do not believe it for a value that is not an outlier, lies near the edge
+that carry it, n / 3 for a random direction. Do not trust it for a value that is not an outlier, lies near the edge
 or has a neighbour within three standard errors. "tail" is the exponent of a power law for the density of the largest
 eigenvalues (maximum likelihood as of Hill, start by Clauset, Shalizi and Newman), with a bootstrap error. It is printed
 only where no bulk law describes the spectrum, the fit is good and an exponential is worse; a log-normal tail is rarely
@@ -90,20 +90,20 @@ Examples:
     "--theory",
     metavar="THEORY.json",
     shell_complete=completion.files(".json"),
-    help="Compare with a solved theory: what derive solve --json printed, or several of these under names.",
+    help="Compare with a solved theory: output of derive solve --json, or several such outputs under names.",
 )
-@click.option("--layer", metavar="NAME", help="Which solution of the theory file, where it holds several.")
+@click.option("--layer", metavar="NAME", help="The solution to use if the theory file holds several.")
 @click.option(
     "--plot",
     metavar="OUT.png",
     shell_complete=completion.files(".png", ".pdf", ".svg"),
-    help="Draw each matrix with its law, or all over depth where there are many (.png, .pdf or .svg).",
+    help="Draw each matrix with its law, or all against depth if there are many (.png, .pdf or .svg).",
 )
 @click.option(
     "--include",
     metavar="PATTERN",
     multiple=True,
-    help="Only arrays of this name, with * and ? as wildcards, or whose name contains it. May be given again.",
+    help="Only arrays with this name (* and ? are wildcards), or whose name contains it. May be given again.",
 )
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="All but these arrays. May be given again.")
 @click.option(
@@ -121,7 +121,7 @@ Examples:
     metavar="P",
     help="Probability that noise alone exceeds the threshold for outliers, for each edge of each matrix.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Also print each outlier and what is to know about each matrix.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print each outlier and notes on each matrix.")
 @json_option
 def spectrum(
     file: str,

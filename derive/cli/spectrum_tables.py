@@ -53,7 +53,7 @@ def print_spectra(data: Row, verbose: bool) -> None:
         if "theory" in one:
             _print_comparison(one["name"], one["theory"])
     for pair in data["tied"]:
-        click.echo(_wrapped(f"tied: {pair['name']} has the numbers of {pair['same_as']}, shown once"))
+        click.echo(_wrapped(f"tied: {pair['name']} equals {pair['same_as']}, shown once"))
     for reason in dict.fromkeys(part["reason"] for part in data["left_out"]):
         parts = [part for part in data["left_out"] if part["reason"] == reason]
         names = [part["name"] for part in parts]
@@ -96,10 +96,10 @@ def _print_rows(kinds: dict[str, list[Row]]) -> None:
             )
     click.echo(
         "scale: of the noise in W / sqrt(columns). KS MP: how far the bulk is from the\n"
-        "law of Marchenko-Pastur (MP). law: which one holds within what noise allows.\n"
+        "law of Marchenko-Pastur (MP). law: the law that holds to within noise.\n"
         "beyond: outside the MP edges. top: the largest singular value over the MP edge.\n"
         "PR: participation ratio of its vectors over that of a random direction, the\n"
-        "smaller of left and right. tail: exponent of a power law, where one is believed.\n"
+        "smaller of left and right. tail: exponent of a power law, if one is found.\n"
     )
 
 

@@ -134,7 +134,7 @@ def _remarks(point: dict[str, Any], rate: str) -> list[str]:
     remarks = _found_by(point, rate)
     if point["noisy_above"] is not None:
         remarks.append(
-            f"warning: above {rate} = {number(point['noisy_above'])} no simulation below size 10000 can follow"
+            f"warning: above {rate} = {number(point['noisy_above'])} no simulation below size 10000 is reliable"
         )
     curved = point["by_curvature"]
     if curved is not None and curved < 0.95 * point["by_divergence"]:
@@ -155,14 +155,12 @@ def _cells(point: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
 def _exact(exact: dict[str, Any], rate: str) -> list[str]:
     """Return lines on an exact limit."""
     turn = exact["angle"]
-    mode = "covariances of what each step draws last for ever"
+    mode = "covariances of the draws of each step never decay"
     if exact["kind"] == "mean":
         mode = "a mode lasts for ever"
         if turn is not None:
             changing = abs(turn - pi) < 1e-6
-            mode += (
-                ", with the other sign at every step" if changing else "" if turn < 1e-6 else f", turning by {turn:.4g}"
-            )
+            mode += ", with alternating sign" if changing else "" if turn < 1e-6 else f", turning by {turn:.4g}"
     lines = [f"exact: there {mode}; stable at {exact['low']:.9g}, growing at {exact['high']:.9g}"]
     if exact["formula"] is not None:
         lines.append(f"{rate} = {exact['formula']}")

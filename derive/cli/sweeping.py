@@ -40,7 +40,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def sweep_options(command: F) -> F:
     """Add the options of every command that takes lists and ranges: workers, files and display."""
-    dry_run = click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and how long it takes.")
+    dry_run = click.option("--dry-run", is_flag=True, help="Only print the amount of work and the expected time.")
     for option in (
         json_option,
         dry_run,
@@ -122,7 +122,9 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
             "--quantity and --log belong to a grid: give a parameter several values, such as eta=0.1:0.5:9"
         )
     if flags.shard is not None and (flags.out or flags.plot or flags.journal is None):
-        raise DeriveError("--shard takes --journal FILE and neither --out nor --plot: join the journals of all first")
+        raise DeriveError(
+            "--shard takes --journal FILE and neither --out nor --plot: first join the journals of all shards"
+        )
     if flags.spread or makes_a_grid(pairs):
         _one_thread()
     theory, inputs, several = loaded(target, pairs)
@@ -238,7 +240,7 @@ def _print_plan(theory: Theory, inputs: dict[str, Any], work: dict[str, Any], fl
     samples = f", {plan.samples} samples" if plan.samples else ""
     click.echo(f"{plan.points} points{samples} in {plan.units} parts, {plan.done} of them done")
     if plan.bytes:
-        click.echo(f"about {plan.bytes / 1e9:.3g} GB of memory for each sample that is under way")
+        click.echo(f"about {plan.bytes / 1e9:.3g} GB of memory for each sample in progress")
     if expected is not None:
         click.echo(f"expected with {jobs} process{'es' if jobs > 1 else ''}: {shown_time(expected)}")
 
@@ -246,7 +248,8 @@ def _print_plan(theory: Theory, inputs: dict[str, Any], work: dict[str, Any], fl
 def _print_shard(sweep: Sweep, flags: Flags) -> None:
     there = len(sweep) - sweep.missing
     click.echo(
-        f"shard {flags.shard}: {there} of {len(sweep)} points are whole in {flags.journal}; when all shards are done, "
+        f"shard {flags.shard}: {there} of {len(sweep)} points are complete in {flags.journal}; when all shards are "
+        f"done, "
         "join their journals with `derive merge` and run this command with --journal and without --shard"
     )
 

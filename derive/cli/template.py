@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _TEXT = '''"""A rectangular matrix learns to map one vector onto another.
 
-The layer answers u(t) = W(t) x / sqrt(D) to the input x and should answer the target y, so gradient descent on the
+The output for the input x is u(t) = W(t) x / sqrt(D), and the target is y, so gradient descent on the
 error e(t) = y - u(t) gives W(t+1) = W(t) + eta/sqrt(D) e(t) x^T. There are N = nu D rows, and W(0) is random. Which
 singular values does learning create?
 

@@ -62,7 +62,7 @@ Keys of --json:
 """
 
 
-@click.command(short_help="Check hand-written formulas against what is derived.", help=HELP)
+@click.command(short_help="Check hand-written formulas against the derivation.", help=HELP)
 @click.argument("target", metavar="[SETTING|FILE]", required=False, shell_complete=completion.targets)
 @click.option(
     "--claims",
@@ -74,12 +74,13 @@ Keys of --json:
 @click.option(
     "--notation",
     type=OneOf("model", "paper"),
-    help="The names that the claims of --claims are typed in; otherwise as the file says, or those of the model.",
+    help="The names in which the claims of --claims are written; by default those that the file states, or "
+    "those of the model.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="One line per claim, also of those that are proved.")
+@click.option("-v", "--verbose", is_flag=True, help="One line per claim, including proved ones.")
 @json_option
 def verify(target: str | None, claims_file: str | None, notation: str | None, verbose: bool, as_json: bool) -> None:
-    """Check hand-written formulas against what is derived: how many hold by setting, and each that does not."""
+    """Check hand-written formulas against the derivation: their number by setting, and each one that fails."""
     from derive.claims import load_claims, project_claims
     from derive.inputs.loading import is_file_target, load_model, setting_names
 

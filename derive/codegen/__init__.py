@@ -124,7 +124,7 @@ def _banner(model: Model) -> str:
     chosen = "".join(f" {name}={value}" for name, value in model.choices)
     return (
         f"# Written by `derive build {model.setting}{chosen}` from a declaration; edits are lost.\n"
-        "# The mathematics is in derivation.md beside this file.\n"
+        "# The mathematics is in derivation.md in this directory.\n"
     )
 
 

@@ -515,8 +515,7 @@ def _affine(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol
 
 
 def _reduce_arguments(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, list[Combination]]:
-    """Return the expression as a function of the fewest linear combinations u0, u1, ... of the symbols that can be read
-    off.
+    """Return the expression as a function of as few linear combinations u0, u1, ... of the symbols as can be read off.
 
     For example, tanh(a + k b) is a function of one argument.
     """

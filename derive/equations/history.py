@@ -165,8 +165,8 @@ class _Coefficients:
                 waiting += [(k, row[i], power) for k, row in enumerate(self.matrix) if row[i] != 0]
             elif powers[i] != power:
                 raise DeclarationError(
-                    f"{where}: the same matrix is a part of {self.order[i]} both like size^({powers[i]}) and like "
-                    f"size^({power}); give it coefficients that grow alike"
+                    f"{where}: the same matrix enters {self.order[i]} both as size^({powers[i]}) and as "
+                    f"size^({power}); give it coefficients that grow at the same rate"
                 )
         return [None if power is None else size**power for power in powers]
 
@@ -354,6 +354,6 @@ def _substitute_next(updates: dict[Weights, Update], order: tuple[Weights, ...])
     stuck = [w for w in order if updates[w][3]]
     if stuck:
         raise DeclarationError(
-            f"the updates of {', '.join(map(str, stuck))} need each other at the same time; "
-            "use the value at the earlier time in one of them"
+            f"the updates of {', '.join(map(str, stuck))} depend on each other at the same time; use the value at an "
+            f"earlier time in one of them"
         )

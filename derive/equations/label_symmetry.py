@@ -37,7 +37,7 @@ def label_symmetry(layout: Layout, exact: bool) -> LabelSymmetry | None:
     joining = _joining(layout)
     if joining is None:
         return LabelSymmetry(axes, LabelGroup.SIGNED, "every equation is odd in the vectors of each label")
-    return LabelSymmetry(axes, LabelGroup.PERMUTATIONS, f"the equation of {joining} joins labels")
+    return LabelSymmetry(axes, LabelGroup.PERMUTATIONS, f"the equation of {joining} couples labels")
 
 
 def _distinguishing(layout: Layout) -> sp.Expr | None:

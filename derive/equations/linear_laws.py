@@ -26,7 +26,7 @@ class LinearLaws:
         self.fields = {f.field: f for f in system.training}
         clocks = {f.clock for f in self.fields if f.timed}
         if not clocks:
-            raise DeclarationError("there is no clock, so there is no limit of many steps; solve the model instead")
+            raise DeclarationError("there is no clock and therefore no limit of many steps; solve the model instead")
         self.clock: Clock = min(clocks, key=str)
 
     def check_rule(self, field: Field, rule: Rule) -> None:

@@ -100,7 +100,7 @@ class _DifferingSites:
         """Return a training field as functions of the site, each times a field that does not depend on the site."""
         held = None if self.normal is None else self.normal.fields
         parts = site_parts(self.equations.saddle.system, self.equations.order, field, held)
-        assert parts is not None, f"{field} has no law in closed form, so that its sites are sampled"
+        assert parts is not None, f"{field} has no law in closed form, so its sites are sampled"
         return parts
 
     def _projected_on(self, unknown: Unknown) -> tuple[tuple[sp.Expr, Field | None], ...]:

@@ -302,8 +302,8 @@ class Probing:
             fields = tuple(without_later(field, self.times) for field in fields)
         if _diagonals(matrix) and all(f.product is None for f in fields):
             raise DeclarationError(
-                f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
-                "add one, or look at the law of the trait"
+                f"spectrum({matrix}): there is no random matrix beside diag(...), so the eigenvalues are its "
+                f"entries; add a random matrix, or use the law of the trait"
             )
         return SpectralFields(label, fields, self._middle(matrix, root), images)
 

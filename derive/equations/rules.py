@@ -332,7 +332,7 @@ class Rules:
         if latest is not None and (latest.variable != drawn.variable or latest.shift > drawn.shift):
             raise DeclarationError(
                 f"{where}: a random matrix drawn anew at {shown(drawn.time)} is applied to {shown(expression)}, "
-                "which comes later; a fresh matrix acts on vectors of its own time or earlier"
+                f"which belongs to a later time; a fresh matrix acts on vectors of its own time or earlier"
             )
 
     def named(

@@ -35,8 +35,8 @@ class Moment:
         variables = list(_times_in(time))
         if not variables:
             raise DeclarationError(
-                f"{where} uses a law of values at the single time {shown(time)}; add what it makes to weights by an "
-                "update rule, and use the weights"
+                f"{where} uses a law of values at the single time {shown(time)}; add the result to weights by an "
+                f"update rule, and use the weights"
             )
         shift = sp.expand(time - variables[0]) if len(variables) == 1 else time
         if not shift.is_Integer:

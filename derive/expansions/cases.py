@@ -31,7 +31,7 @@ class Case:
     def of(probed: DerivedProbe, limit: ParameterLimit | None, fixed: dict[Parameter, sp.Rational]) -> Case:
         """Return the case, after a check of the fixed values against the limit and their domains."""
         if limit is not None and limit.parameter in fixed:
-            raise ParameterError(f"{limit.parameter} is what the expansion is in; leave it out of --at")
+            raise ParameterError(f"{limit.parameter} is the parameter of the expansion; leave it out of --at")
         for parameter, value in fixed.items():
             parameter.checked(float(value))
         case = Case(probed, limit, tuple(fixed.items()))
@@ -109,8 +109,8 @@ def check_algebraic(case: Case, expressions: Iterable[sp.Expr]) -> None:
             if case.whole:
                 raise ask_for_whole_numbers(case)
             raise DeriveError(
-                f"{node} is not an algebraic function of the parameters, so there is no exact expansion; fix what it "
-                "depends on with --at, or solve for numbers with `derive solve`"
+                f"{node} is not an algebraic function of the parameters, so there is no exact expansion; fix its "
+                f"parameters with --at, or solve for numbers with `derive solve`"
             )
 
 

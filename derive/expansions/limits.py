@@ -50,7 +50,7 @@ class ParameterLimit:
                 f"{_examples(parameters)}"
             )
         if names[name].domain.whole:
-            raise ParameterError(f"cannot expand in {name}: it is a whole number; the others can be expanded in")
+            raise ParameterError(f"cannot expand in {name}: it is a whole number; expand in another parameter")
         value = rational(shifted[3], text) * (1 if shifted[2] == "-" else -1) if shifted else sp.S.Zero
         _check_reached(names[name], None if inverse else value, text)
         return ParameterLimit(names[name], 1 / SMALL if inverse else value + SMALL)

@@ -91,7 +91,7 @@ def expand_quantity(
     plus = dict(probed.training.model.probes)[probed.label].plus
     if plus and of != "threshold":
         raise DeriveError(
-            f"the probed matrix is moved by the observable {plus}, which `expand` leaves out; take a layer without it"
+            f"the observable {plus} shifts the probed matrix, which `expand` does not support; take a layer without it"
         )
     for number in probed.probe.measured:
         raise DeriveError(

@@ -258,7 +258,9 @@ class _Puiseux:
         ends = False
         for step in range(MOST_STEPS + 1):
             if step == MOST_STEPS:
-                raise NumericalError("the branch stays multiple: its expansion could not be separated from another")
+                raise NumericalError(
+                    "the branch remains multiple: its expansion could not be separated from another one"
+                )
             if done and min(i for i, _ in self.table) > 0:
                 ends = True
                 break
@@ -387,8 +389,8 @@ class _Puiseux:
                 if root is not None and abs(self._value(root) - guess) < mpmath.mpf(10) ** -15 * (1 + abs(guess)):
                     return root, self.algebra.multiplicity(polynomial, root)
         raise MoreRoots(
-            "the expansion needs more than one algebraic number at once; leave positive parameters open, so that "
-            "their roots are symbols, or fix them at values whose roots are fractions"
+            "the expansion needs several algebraic numbers; leave positive parameters open, so that their roots are "
+            "symbols, or fix them at values with rational roots"
         )
 
     def _moved(self, poly: sp.Poly, move: int) -> list[Element]:

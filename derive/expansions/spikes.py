@@ -129,11 +129,11 @@ class CaseSpikes:
             raise DeriveError(f"{case.name} has no spikes, so it has no outliers; expand its edge with --of edge")
         if pencil.rest:
             raise DeriveError(
-                f"the outliers of {case.name} are zeros of det A(z) that no eigenproblem gives, so they have no exact "
-                "expansion; solve for numbers with `derive solve`, or expand the edge with --of edge"
+                f"the outliers of {case.name} are zeros of an A(z) that does not reduce to an eigenproblem, so they "
+                f"have no exact expansion; solve for numbers with `derive solve`, or expand the edge with --of edge"
             )
         if not pencil.cycles:
-            raise DeriveError(f"{case.name} has spikes, but none feeds back on itself: there are no outliers")
+            raise DeriveError(f"{case.name} has spikes, but none couples back to itself: there are no outliers")
         return pencil.cycles
 
     def _problem(self, cycle: BlockCycle) -> Eigenproblem:
@@ -219,15 +219,17 @@ class CaseSpikes:
                 if p.name == wanted:
                     return p
             left = ", ".join(p.name for p in open_ones) or "none"
-            raise ParameterError(f"--parameter {wanted}: its threshold cannot be sought; open parameters are {left}")
+            raise ParameterError(f"--parameter {wanted}: its threshold cannot be computed; open parameters are {left}")
         held = [p for p in open_ones if any(f.has(p) for problem in self.problems for f in problem.factors)]
         if len(held) == 1:
             return held[0]
         if held:
             names = ", ".join(p.name for p in held)
-            raise ParameterError(f"say whose threshold is wanted with --parameter: {names} are open; --at fixes others")
+            raise ParameterError(
+                f"name the parameter of the threshold with --parameter: {names} are open; --at fixes the others"
+            )
         advice = "leave one out of --at" if case.limit is None else "leave out --in, or expand in another parameter"
-        raise ParameterError(f"no parameter is left whose threshold could be sought in {case.name}; {advice}")
+        raise ParameterError(f"no open parameter has a threshold that could be computed in {case.name}; {advice}")
 
     def thresholds(
         self, parameter: Parameter, region: Region, problems: list[Eigenproblem] | None = None
@@ -342,7 +344,7 @@ class Thresholds:
         spectrum, counts = selection.spectrum(point), Counter[int]()
         for place in self._outliers(selection, point):
             before = spectrum.interval_of(place, tuple(p.subs(point) for p in self.polynomials))
-            assert before is not None, "an outlier is no branch point"
+            assert before is not None, "an outlier is not a branch point"
             counts[sum(end < before for end in spectrum.ends)] += 1
         return counts, len(spectrum.ends)
 

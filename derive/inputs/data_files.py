@@ -196,8 +196,8 @@ def _check_alike(arrays: dict[str, Any], needed: tuple[Data, ...], where: str) -
             other, name = seen.setdefault(axis, (length, d.name))
             if other != length:
                 raise ParameterError(
-                    f"{where}: {d.name} of shape {shape} has {length} entries along {axis}, but {name} has "
-                    f"{other}; they must be the same"
+                    f"{where}: {d.name} of shape {shape} has {length} entries along {axis}, but {name} has {other}; "
+                    f"they must be equal"
                 )
 
 
@@ -213,7 +213,7 @@ def sizes(arrays: dict[str, Any], model: Model) -> dict[str, int]:
             size = axis.size
             if size.is_Integer:
                 if int(size) != length:
-                    raise ParameterError(f"{d.name} has {length} entries along {axis}, which has {size} labels")
+                    raise ParameterError(f"{d.name} has {length} entries along {axis}, but the axis has {size} labels")
                 continue
             batched = d.clock is not None and axis == points and array.ndim == len(d.axes)
             root = size.follows if size.follows is not None and batched else size

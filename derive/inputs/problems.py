@@ -119,7 +119,7 @@ class Grid:
         if self.axes:
             name, values = self.axes[0]
             shown = ",".join(map(str, values[:3]))
-            raise ParameterError(f"{name}={shown}...: give one value here; sweeps take several")
+            raise ParameterError(f"{name}={shown}...: give one value here; only sweeps take several")
         return self.problems[0]
 
 
@@ -183,7 +183,7 @@ def grid_of(declared: Declared, given: Given) -> Grid:
     axes = tuple((name, tuple(dict.fromkeys(p.values[name] for p in problems))) for name in several)
     for name, values in axes:
         if len(values) < len(given[name]):
-            raise ParameterError(f"{name} has a value twice; keep each value once")
+            raise ParameterError(f"{name} contains a value twice; keep it once")
     return Grid(axes, tuple(problems))
 
 
@@ -258,7 +258,7 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
         raise ParameterError(f"{name}={text} has an empty entry; write {name}=1,2,3")
     twice = [value for value in values if values.count(value) > 1]
     if twice:
-        raise ParameterError(f"{name}={text} has {twice[0]} twice; keep each value once")
+        raise ParameterError(f"{name}={text} contains {twice[0]} twice; keep it once")
     return values
 
 

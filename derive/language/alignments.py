@@ -129,7 +129,7 @@ def with_alignments(model: Any, texts: Iterable[str]) -> Any:
         return model
     taken = next((text for text, _ in more if text in names), None)
     if taken is not None:
-        raise DeclarationError(f"align={taken}: {taken} is the name of an observable; rename that one")
+        raise DeclarationError(f"align={taken}: {taken} is the name of an observable; rename the observable")
     digest = hashlib.sha256(repr(tuple(typed)).encode()).hexdigest()[:8]
     return replace(
         model,
@@ -168,7 +168,7 @@ def _typed(model: Declaration, text: str) -> Alignment:
 @ByKind
 def _time(node: ast.expr, symbols: dict[str, Any], text: str) -> sp.Expr:
     """Return a time: an integer, a name, or a sum or difference of these."""
-    raise DeclarationError(f"align={text}: write its time as a whole number, or as the last one less some: v(T - 1)")
+    raise DeclarationError(f"align={text}: write its time as a whole number or relative to the last one: v(T - 1)")
 
 
 @_time.on(ast.Constant)

@@ -201,8 +201,8 @@ def _check_known(expression: sp.Basic, declared: set[sp.Basic]) -> None:
         own = next((s for s in sorted(declared, key=str) if str(s) == str(symbol)), None)
         if own is not None:
             raise DeclarationError(
-                f"{symbol} in {shown(expression)} is a symbol of SymPy, not {_described(own)} of that name; use what "
-                f"{type(own).__name__.lower()}s are made with here, not Symbol('{symbol}')"
+                f"{symbol} in {shown(expression)} is a symbol of SymPy, not {_described(own)} of that name; create "
+                f"it as a {type(own).__name__.lower()}, not with Symbol('{symbol}')"
             )
         raise DeclarationError(
             f"the symbol {symbol} in {shown(expression)} is not declared; make it a parameter, a field or a sector, as "
@@ -305,7 +305,8 @@ def _check_times(model: Declaration) -> None:
     if len(clocks) > 1:
         owner = next(s for s in atoms(model, (Field, Weights, Disorder, Data)) if clocks[1] in s.payload)
         raise DeclarationError(
-            f"{owner} lives on another clock ({clocks[1]}) than what is used before it ({clocks[0]}); use one for all"
+            f"{owner} lives on another clock ({clocks[1]}) than the symbols before it ({clocks[0]}); use one clock "
+            f"for all"
         )
     for _, probe in model.probes:
         with blaming(probe):
@@ -510,7 +511,7 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
             )
         if not clock.endpoint and before == 0:
             raise DeclarationError(
-                f"{where}, but {clock} ends at {clock.steps} - 1; take it there, or leave endpoint=False out"
+                f"{where}, but {clock} ends at {clock.steps} - 1; take it there, or omit endpoint=False"
             )
         if not sp.expand(value.time - timed[0].time).is_Integer:
             raise DeclarationError(

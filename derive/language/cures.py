@@ -1,7 +1,7 @@
 """Translate Python exceptions raised inside a declaration into one sentence with a remedy.
 
-The words of the language refuse most mistakes themselves. The remaining cases are sums and products made by SymPy,
-which does not know this language, calls with missing arguments, and errors in the file's own code.
+The words of the language refuse most mistakes themselves. The remaining cases are sums and products formed by SymPy,
+which does not implement this language, calls with missing arguments, and errors in the file's own code.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ def as_declaration_error(error: BaseException, fallback: str = "") -> Declaratio
     place = _user_frame(error.__traceback__) or _declaring()
     word = _word_that_failed(error, place)
     if word:
-        declared = DeclarationError(f"{word}(...) cannot take what it is given here; write it as in {_WORDS[word]}")
+        declared = DeclarationError(f"{word}(...) does not accept these arguments; write it as in {_WORDS[word]}")
     else:
-        cure = _cure(error, place) or fallback or "change this line, or say it in another way"
+        cure = _cure(error, place) or fallback or "change this line, or write it in another way"
         declared = DeclarationError(f"{in_plain_words(error)}; {cure}")
     declared.told_for = error
     if place is not None:
@@ -250,7 +250,7 @@ def cure_of_function(name: str, library: str) -> str:
     if library == "builtins" and name in ("sum", "len", "sorted"):
         return f"Python's {name} takes numbers, not symbols: averages over sites are mean(...)"
     if library == "builtins" and name in ("round", "float", "int", "complex"):
-        return f"Python's {name} takes numbers, not symbols: leave it out, numbers come when the model is solved"
+        return f"Python's {name} takes numbers, not symbols: leave it out, numbers enter when the model is solved"
     return ""
 
 

@@ -20,8 +20,8 @@ from derive.support.display import DisplayedFormula
 
 
 class Unusable(DeclarationError, sp.SympifyError):
-    """Raised if data or a matrix are used where they cannot be. SymPy then lets the other operand of a product handle
-    it first."""
+    """Raised if data or a matrix are used where they cannot be. SymPy then gives the other operand of a product
+    precedence."""
 
 
 class Data(_Named):

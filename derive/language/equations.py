@@ -100,7 +100,7 @@ def _sides(target: Any, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | Mat
     """Return both sides of an equation, if they are compatible."""
     raise DeclarationError(
         f"Eq({target!s}, ...): the left side must be a field such as v(t), or weights W(t + 1), and nothing else; "
-        "bring the rest to the right side"
+        f"move other terms to the right side"
     )
 
 

@@ -91,7 +91,10 @@ class Expression:
 
     def __getitem__(self, index: Any) -> NoReturn:
         """Refuse indexing; Python also calls this in sum(x(t))."""
-        cure = cure_of_call() or f"times are given in round brackets, {self}({index}), and single entries have no names"
+        cure = (
+            cure_of_call()
+            or f"times are given in round brackets, {self}({index}), and single entries cannot be addressed"
+        )
         raise DeclarationError(f"{self} has no entries: {cure}")
 
     def __pos__(self) -> Expression:
@@ -229,7 +232,7 @@ def varies(expression: sp.Basic) -> bool:
 def _not_of_arrays(expression: Any) -> DeclarationError:
     cure = cure_of_call() or (
         "use functions of SymPy, as in `from sympy import tanh`, and mean(...), outer(...) and @ of this language; "
-        "arrays of numbers come in as data(...)"
+        "arrays of numbers are declared as data(...)"
     )
     return DeclarationError(f"NumPy and JAX cannot take {plain(expression)}: {cure}")
 

@@ -43,8 +43,8 @@ class Choice(ABC):
     allowed: Any
     doc: str = ""
 
-    words = property(lambda self: (), doc="All that it may be, where these are a few words.")
-    offered = property(lambda self: self.words, doc="What it may be that has a name.")
+    words = property(lambda self: (), doc="All allowed values, if these are a few words.")
+    offered = property(lambda self: self.words, doc="The allowed values that have a name.")
 
     def __str__(self) -> str:
         return str(self.allowed)

@@ -166,6 +166,6 @@ def _called(name: str, arguments: list[sp.Expr], where: str) -> sp.Expr:
     try:
         return FUNCTIONS[name](*arguments)
     except TypeError:
-        raise ParameterError(f"{where}: {name} takes another number of arguments") from None
+        raise ParameterError(f"{where}: {name} takes a different number of arguments") from None
     except ValueError:
         raise ParameterError(f"{where}: {name} compares numbers that are not real; correct the formula") from None

@@ -119,11 +119,11 @@ class MatrixExpression(DisplayedFormula, ABC):
     rows: Sector
     columns: Sector
 
-    weights = property(lambda self: None, doc="The updated weights that it is at a time, or their transpose.")
-    random = property(lambda self: None, doc="The random matrix that it is, or its transpose; not one drawn anew.")
+    weights = property(lambda self: None, doc="The trained weights if it is these at a time, or their transpose.")
+    random = property(lambda self: None, doc="The random matrix if it is a fixed one, or its transpose.")
     low_rank = property(lambda self: False, doc="Whether it is an outer product.")
     is_diagonal = property(lambda self: False, doc="Whether it is a diagonal matrix.")
-    time = property(lambda self: None, doc="The time that it is taken at, if it is one at a time.")
+    time = property(lambda self: None, doc="The time at which it is taken, if it depends on time.")
     transposed = property(lambda self: False)
 
     @property
@@ -265,8 +265,9 @@ def _scalar(value: Any, matrix: MatrixExpression) -> sp.Expr:
     scalar = exact(value)
     if sector_of(named_fields(scalar)) is not None:
         raise DeclarationError(
-            f"the vector {shown(scalar)} and the matrix {matrix} are multiplied with *; a matrix acts on a vector with "
-            f"@, as in {matrix} @ v, and outer(a, b) is the matrix of two vectors"
+            f"the vector {shown(scalar)} and the matrix {matrix} are multiplied with *; write "
+            f"mean({shown(scalar)}) for an average over sites, {matrix} @ v for a product with a vector, and "
+            "outer(a, b) for a matrix"
         )
     return scalar
 
@@ -597,7 +598,7 @@ def outer(left: Any, right: Any) -> MatrixExpression:
         listings = (", ".join(sorted(map(str, axes))) or "none" for axes in (own, other))
         raise DeclarationError(
             f"{where}: the axes of the first are {next(listings)}, those of the second {next(listings)}, but labels "
-            "are summed over together; give both vectors the same"
+            f"are summed jointly; give both vectors the same axes"
         )
     for axis in sorted(own ^ other, key=str):
         left, right = (Total(left, axis), right) if axis in own else (left, Total(right, axis))

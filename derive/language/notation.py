@@ -51,5 +51,5 @@ def _letter(key: Any, value: Any, parameters: tuple[Parameter, ...]) -> SourceLe
     if strange:
         raise DeclarationError(f"{where}: its scale has {strange[0]}; a scale is made of parameters and numbers")
     if factor == 0:
-        raise DeclarationError(f"{where}: its scale is 0; what is 0 needs no letter")
+        raise DeclarationError(f"{where}: its scale is 0, and a vanishing object needs no letter")
     return SourceLetter(name, latex.strip(), factor)

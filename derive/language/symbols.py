@@ -113,8 +113,8 @@ def _by_exact_waves(node: sp.Basic) -> sp.Basic:
     period = sp.ilcm(1, *(2 * rate.q for rate in rates)) if all(rate.is_Rational for rate in rates) else sp.oo
     if others or period > LONGEST_PERIOD:
         raise DeclarationError(
-            f"{node} jumps where rounding decides, since {waves[0]} is not exact; write its values with "
-            "KroneckerDelta(Mod(t, period), k)"
+            f"{node} jumps at points decided by rounding, because {waves[0]} is not exact; write its values with "
+            f"KroneckerDelta(Mod(t, period), k)"
         )
     phase = sp.Mod(clock, period)
     values = [node.xreplace({wave: wave.subs(clock, k) for wave in waves}) for k in range(period)]
@@ -132,14 +132,14 @@ def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
 
 @_restricted.on(type(sp.I))
 def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
-    raise DeclarationError(f"{expression} is not real; the language knows real numbers only: write real parts")
+    raise DeclarationError(f"{expression} is not real; the language has real numbers only: write real parts")
 
 
 @_restricted.on(AppliedUndef)
 def _(node: AppliedUndef, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(
-        f"{node} contains the undefined function {node.func.__name__}; write its formula, or "
-        "use one that SymPy knows, such as tanh"
+        f"{node} contains the undefined function {node.func.__name__}; write its formula, or use a function of "
+        f"SymPy, such as tanh"
     )
 
 
@@ -244,9 +244,9 @@ def check_latex(latex: str, where: str) -> None:
     elif not latex.isascii() or not latex.isprintable():
         wrong = "has letters that LaTeX spells as commands, such as \\lambda"
     elif re.search(r"[$%#&~]|\\\\|\\$", escaped):
-        wrong = "has signs that end a formula or a line"
+        wrong = "has characters that end a formula or a line"
     elif re.search(r"[\^_]\s*(\}|$)|[\^_]\s*[\^_]", escaped):
-        wrong = "has an index without anything in it"
+        wrong = "has an empty index"
     if wrong:
         raise DeclarationError(
             f"{where}: latex={latex!r} {wrong}; write a symbol as in a formula, such as r'\\lambda_0'"
@@ -295,8 +295,8 @@ class _Named(DisplayedNode, sp.Symbol):
         self,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:  # symbols with a payload are rebuilt by their own constructors
         raise NotPickled(
-            f"{type(self).__name__.lower()} {self.name}: declarations are not pickled; write the model into a file and "
-            "load it by its path, or pickle what solve and simulate give"
+            f"{type(self).__name__.lower()} {self.name}: declarations cannot be pickled; write the model to a file "
+            f"and load that by its path, or pickle the results of solve and simulate"
         )
 
 

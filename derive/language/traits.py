@@ -135,10 +135,10 @@ def trait(
         )
     if values is not None:
         if low is not None or high is not None:
-            raise DeclarationError(f"trait {name}: low and high belong to a density; leave them out beside values")
+            raise DeclarationError(f"trait {name}: low and high belong to a density; omit them for values")
         return Trait(name, sector, _discrete(name, values, weights), latex)
     if weights is not None:
-        raise DeclarationError(f"trait {name}: weights belong to values; leave them out beside a density")
+        raise DeclarationError(f"trait {name}: weights belong to values; omit them for a density")
     return Trait(name, sector, _continuous(name, density, low, high), latex)
 
 
@@ -201,7 +201,10 @@ def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
     formula = formula.xreplace({symbol: VALUE for symbol in variables})
     ends = [end if end in (sp.oo, -sp.oo) else _number(name, "an end of its density", end) for end in _ends(low, high)]
     if (ends[1] - ends[0]).is_nonpositive:
-        raise DeclarationError(f"trait {name}: its density ends at {ends[1]}, not above {ends[0]}; exchange the ends")
+        raise DeclarationError(
+            f"trait {name}: the upper end of its density, {ends[1]}, is not above the lower one, {ends[0]}; "
+            "exchange them"
+        )
     return sp.Tuple(formula, *ends)
 
 

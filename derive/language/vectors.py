@@ -184,7 +184,7 @@ class Apply(Sited):
 
 
 class Project(Sited):
-    """The matrix left right^T times a vector; labels of left and right are summed over together."""
+    """The matrix left right^T times a vector; labels of left and right are summed jointly."""
 
     is_commutative = True
     precedence = PRECEDENCE["Mul"]
@@ -425,7 +425,7 @@ def _(node: Mix, where: str) -> set[Axis]:
     if rows in rest or (rest and rows == columns):
         raise DeclarationError(
             f"{where}: {node.table.data} gives the axis {rows}, but its argument has {', '.join(map(str, inner))}; "
-            f"give it a vector with {columns} alone, or another name to an axis with relabel(...)"
+            f"give it a vector with {columns} alone, or rename an axis with relabel(...)"
         )
     return {rows, *rest}
 
@@ -469,9 +469,11 @@ def softmax(expression: Any, axis: Axis) -> Softmax:
     """
     node = Softmax(named_fields(exact(expression)), _given_axis("softmax", axis))
     if node.axis is None:
-        raise DeclarationError(f"softmax({shown(node.expression)}): say along which axis, as in softmax(f, c)")
+        raise DeclarationError(f"softmax({shown(node.expression)}): name the axis, as in softmax(f, c)")
     if sector_of(node.expression) is not None:
-        raise DeclarationError(f"{shown(node)} is of a vector; take it of means over sites, as in softmax(mean(v), c)")
+        raise DeclarationError(
+            f"{shown(node)} acts on a vector; apply it to means over sites, as in softmax(mean(v), c)"
+        )
     axes_of(node, shown(node))
     return node
 
@@ -494,7 +496,7 @@ def relabel(expression: Any, old: Axis, new: Axis) -> sp.Expr:
     if old not in own:
         raise DeclarationError(f"{where}: {_having(own)}; give one of them")
     if new in own and new != old:
-        raise DeclarationError(f"{where}: it has the axis {new} already; make another with axis(...)")
+        raise DeclarationError(f"{where}: it already has the axis {new}; make another one with axis(...)")
     if old.size != new.size:
         raise DeclarationError(
             f"{where}: {old} has {old.size} labels and {new} has {new.size}; give them the same size"
@@ -523,7 +525,7 @@ def _given_axis(word: str, axis: Any) -> Axis | None:
 def each(expression: Any) -> Each:
     """Return, for observe={...}, numbers with labels as separate observables instead of their average over labels.
 
-    Results have one axis per axis of labels after that of time, in alphabetical order.
+    Arrays of results have time as their first axis, followed by the axes of labels in alphabetical order.
 
     >>> from derive import axis, each, field, mean, parameter, sectors, training_clock, whole_positive
     >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")

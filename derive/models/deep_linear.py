@@ -3,26 +3,29 @@
 f_c(x) = sqrt(D) / (N gamma0) w_c . W(L-1) ... W1 W0 x / (sqrt(N)^(L-1) sqrt(D)) learns y_c = teacher_c . x / sqrt(D)
 + sigma noise by gradient descent with rate eta, either on one set of samples (data=full_batch) or on B = alpha D
 fresh ones at each step (data=online). Layer 0 is W0, of N x D entries; layers 1 ... L-1 are square. All entries start
-as independent standard normals. The spectra are those of W^T W / N after T steps, one a layer.
+as independent standard normals. The spectra are those of W^T W / N after T steps, one per layer.
 
 A step changes v by -eta B h0, where B = sum_k <g(k+1)^2> H_k^T H_k is the population core of the neural tangent kernel
-(layer ntk): H_k = W(k-1) ... W0 / sqrt(N)^k, H_0 = 1, and 1 stands for <g(L+1)^2>. For L = 1 it is W0^T W0 / N plus the
-mean square of the readout and always there (kernel=shift), at any depth with kernel=core. With kernel=sample there is
-the kernel of the inputs x trained on too, x B x^T / D (layer sample): a step on all samples changes delta by -eta/alpha
-times it, and overshoots where eta times its largest eigenvalue is above 2 alpha. Mean squares are taken over classes as
-well: teachers that are alike have one kernel. With teachers=given an array `classes` has the share of each class in the
-mean squares, 1/C unless it is given: classes=[0,1,0] gives the kernel of the second class of three, which differs.
+(layer ntk): H_k = W(k-1) ... W0 / sqrt(N)^k, H_0 = 1, and 1 stands for <g(L+1)^2>. For L = 1 it is W0^T W0 / N plus
+the mean square of the readout, and is always computed (kernel=shift); kernel=core computes it at any depth.
+kernel=sample also computes the kernel of the training inputs x, x B x^T / D (layer sample): a step on all samples
+changes delta by -eta/alpha times this matrix applied to delta, and overshoots if eta times its largest eigenvalue
+exceeds 2 alpha. Mean squares are averaged over classes as well: equivalent teachers have one kernel. With
+teachers=given the array `classes` contains the weight of each class in the mean squares, by default 1/C:
+classes=[0,1,0] gives the kernel of the second class of three, which differs from the others.
 
-v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
-inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
-the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
+v is the part of the teacher that the network has not learned, delta the errors on the samples, h0 their correlation
+with the inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0
+sqrt(N) and the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide
+networks are lazy.
 
 The C teachers are orthogonal and of length one (teachers=alike), or they have lengths strengths[c] sqrt(gram[c][c]) and
 scalar products strengths[a] strengths[b] gram[a][b], over D (teachers=given): gram is a positive semidefinite table.
-Teachers that differ give outliers that differ.
+Different teachers give different outliers.
 
-The variances lam of the inputs are all one (spectrum=isotropic), one or kappa at a share of the inputs (two_groups), or
-between cut and 1 with the density lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay).
+The variances lam of the inputs are all one (spectrum=isotropic), kappa for a fraction of the inputs and one for the
+others (two_groups), or between cut and 1 with the density lam^(-1 - 1/decay) (power_law): sorted, they decay like
+k^(-decay).
 """
 
 from collections.abc import Sequence
@@ -69,8 +72,8 @@ sigma = parameter("sigma", default=0.3, domain=nonnegative, doc="standard deviat
 T = parameter("T", default=30, domain=whole_positive, doc="number of steps")
 C = parameter("C", default=1, domain=whole_positive, doc="number of outputs")
 kappa = parameter("kappa", default=4.0, domain=nonnegative, doc="variance of the second group of inputs")
-share = parameter("share", default=0.25, domain=Domain(0, 1), doc="share of the inputs that are in the second group")
-decay = parameter("decay", default=1.5, domain=positive, doc="power with which sorted variances of inputs fall")
+share = parameter("share", default=0.25, domain=Domain(0, 1), doc="share of the inputs in the second group")
+decay = parameter("decay", default=1.5, domain=positive, doc="exponent with which the sorted variances of inputs decay")
 cut = parameter("cut", default=0.01, domain=Domain(0, 1), doc="smallest variance of inputs over the largest")
 
 x = Symbol("x", positive=True)
@@ -91,11 +94,13 @@ def alike(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def unusable(arrays: dict[str, Any]) -> str:
-    """Return what is wrong with the given weights of classes; empty if nothing is."""
+    """Return an error message about the given weights of classes; empty if they are valid."""
     shares = arrays.get("classes")
     if shares is None or ((shares >= 0).all() and abs(shares.sum() - 1) < 1e-9):
         return ""
-    return "classes must be shares: not negative, and one in all; classes=[0,1,0] is the second of three alone"
+    return (
+        "classes must be shares: nonnegative numbers that add up to one; classes=[0,1,0] is the second of three alone"
+    )
 
 
 def core(W: Sequence[Any], squares: Sequence[Any], N: Sequence[Any]) -> Any:
@@ -156,8 +161,8 @@ def check_choices(spectrum: str, kernel: str) -> None:
     """Refuse choices that exclude each other."""
     if kernel == "sample" and spectrum == "power_law":
         raise ParameterError(
-            "kernel=sample does not go with spectrum=power_law: sites with a density have no groups in which the data "
-            "are normal; use spectrum=two_groups or isotropic, or kernel=core"
+            "kernel=sample does not support spectrum=power_law: sites with a density have no groups in which the "
+            "data are normal; use spectrum=two_groups or isotropic, or kernel=core"
         )
 
 
@@ -229,7 +234,7 @@ MODEL = family(
     param=one_of("mup", "ntk", doc="scaling with the width: gamma0 fixed, or gamma0 / sqrt(nu)"),
     spectrum=one_of("isotropic", "two_groups", "power_law", doc="variances of the inputs"),
     kernel=one_of(
-        "shift", "core", "sample", doc="tangent kernel: where it is a shift, its core, or that of samples too"
+        "shift", "core", "sample", doc="tangent kernel: only if its core is a shift, always, or also on the samples"
     ),
     teachers=one_of("alike", "given", doc="orthogonal and equally strong, or with given strengths and scalar products"),
 )

@@ -3,17 +3,19 @@
 An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise
 is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full), on
 fresh ones at each step (batch=online), or on mini-batches of one set (batch=mini): each step takes a share beta of the
-samples at random, without replacement. The variances lam are all one (spectrum=isotropic), one or kappa at a share of
-the sites (two_groups), those of an array `variances` of K numbers (given), or between cut and 1 with the density
-lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
+samples at random, without replacement. The variances lam are all one (spectrum=isotropic), kappa for a fraction of the
+sites and one for the others (two_groups), those of an array `variances` of K numbers (given), or between cut and 1
+with the density lam^(-1 - 1/decay) (power_law): sorted, they decay like k^(-decay). The teacher then has the variance
+lam^source.
 
-With hessian=yes inputs have one more direction, random and of variance spike, and the spectrum of the curvature
-X^T X / P of the loss is found, the rows of X being the samples trained on: its bulk and, if spike is large enough, an
-outlier. With batch=online or a power law they are P others, which have the same spectrum, as inputs do not learn.
+With hessian=yes inputs have one additional random direction of variance spike, and the spectrum of the curvature X^T X
+/ P of the loss is computed, where the rows of X are the training samples: its bulk and, if spike is large enough, an
+outlier. With batch=online or a power law they are P independent samples, which have the same spectrum because inputs
+are not learned.
 
-u is what has not been learned, seen through the inputs, delta the errors on the samples, h the correlation with z of
-those that a step takes.
-At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
+u is the part of the teacher that has not been learned, weighted by the standard deviations of the inputs, delta the
+errors on the samples, h the correlation with z of the errors used in a step. For a large batch the test loss of a
+power law decays at late times like t^(1/decay - 1 - source) until the cutoff is reached.
 """
 
 from typing import Any
@@ -57,12 +59,14 @@ mu = parameter("mu", default=0.0, domain=Domain(0, 1, low_included=True), doc="m
 T = parameter("T", default=30, domain=whole_positive, doc="number of steps")
 kappa = parameter("kappa", default=4.0, domain=nonnegative, doc="variance of the second group of inputs")
 share = parameter("share", default=0.25, domain=below_one, doc="share of the inputs that are in the second group")
-decay = parameter("decay", default=1.5, domain=positive, doc="power with which sorted variances fall")
+decay = parameter("decay", default=1.5, domain=positive, doc="exponent with which sorted variances decay")
 cut = parameter("cut", default=0.001, domain=below_one, doc="smallest variance over the largest")
-source = parameter("source", default=0.0, domain=real, doc="power of the variance that the teacher's variance has")
+source = parameter(
+    "source", default=0.0, domain=real, doc="exponent of the teacher's variance as a power of the input variance"
+)
 spike = parameter("spike", default=4.0, domain=nonnegative, doc="variance of the inputs along one random direction")
-beta = parameter("beta", default=0.25, domain=below_one, doc="share of the samples that a mini-batch holds")
-K = parameter("K", default=8, domain=whole_positive, doc="how many variances are given")
+beta = parameter("beta", default=0.25, domain=below_one, doc="share of the samples in a mini-batch")
+K = parameter("K", default=8, domain=whole_positive, doc="number of given variances")
 
 
 def halving(values: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def halving(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def unusable(arrays: dict[str, Any]) -> str:
-    """Return what is wrong with the given variances; empty if nothing is."""
+    """Return an error message about the given variances; empty if they are valid."""
     return "" if (arrays["variances"] >= 0).all() else "variances must not be negative"
 
 
@@ -81,8 +85,8 @@ def declare(spectrum: str, batch: str, hessian: str) -> Model:
     """Return the regression for one spectrum of the inputs and one sampling of batches, with or without the Hessian."""
     if hessian == "yes" and spectrum == "given":
         raise ParameterError(
-            "hessian=yes does not go with spectrum=given: the spectrum of the curvature takes variances that the "
-            "declaration knows; use spectrum=two_groups or power_law, or hessian=no"
+            "hessian=yes does not support spectrum=given: the spectrum of the curvature needs variances known to the "
+            "declaration; use spectrum=two_groups or power_law, or hessian=no"
         )
     D, P = sectors("D", P=alpha)
     t = training_clock("t", steps=T)
@@ -146,5 +150,5 @@ MODEL = family(
     declare,
     spectrum=one_of("two_groups", "power_law", "isotropic", "given", doc="variances of the inputs"),
     batch=one_of("full", "online", "mini", doc="the same samples at every step, fresh ones, or some of them"),
-    hessian=one_of("no", "yes", doc="whether the spectrum of the curvature is found, with a planted direction"),
+    hessian=one_of("no", "yes", doc="whether to compute the spectrum of the curvature, with a planted direction"),
 )

@@ -7,8 +7,8 @@ shuffled batches without replacement, epoch after epoch. The probed matrices are
 L - 1.
 
 Points are those of the teacher y = q(beta . x), q(a) = a + a^2/2, with x standard normal and |beta| = 1 (the sign of
-beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers) and, if
-wanted, order (T by B positions in them).
+beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers) and
+optionally order (T by B positions in them).
 """
 
 from functools import partial
@@ -53,7 +53,9 @@ P = parameter("P", default=10, domain=whole_positive, doc="training points")
 D = parameter("D", default=10, domain=whole_positive, doc="input dimensions")
 B = parameter("B", default=P, domain=whole_positive, doc="points in a batch; P means full batch")
 T = parameter("T", default=20, domain=whole_positive, doc="training steps")
-draw = parameter("draw", default=0, domain=whole_nonnegative, doc="which draw of the teacher's points and batches")
+draw = parameter(
+    "draw", default=0, domain=whole_nonnegative, doc="number of the draw of the teacher's points and batches"
+)
 
 
 def single_index(values: dict[str, Any], signs: bool = False) -> dict[str, Any]:
@@ -70,7 +72,7 @@ def single_index(values: dict[str, Any], signs: bool = False) -> dict[str, Any]:
 
 
 def unusable(arrays: dict[str, Any], signs: bool) -> str:
-    """Return what is wrong with labels of one output, which may have to be signs; empty if nothing is."""
+    """Return an error message about the labels of one output, which may have to be signs; empty if they are valid."""
     x, y = arrays["x"], arrays["y"]
     classes = y.shape[1] if y.ndim == x.ndim == 2 and len(y) == len(x) and y.shape[1] > 1 else 0
     if signs and not (abs(y) == 1).all():
@@ -89,11 +91,11 @@ def derivatives(activation: Expr, hidden: Symbol, loss: Expr, output: Symbol) ->
         raise ParameterError(f"activation={activation} does not depend on x; give a function such as tanh(x)")
     if slope.has(DiracDelta, Derivative):
         raise ParameterError(
-            f"activation={activation} jumps, so gradients do not pass through it; give a function such as tanh(x)"
+            f"activation={activation} jumps, so no gradient passes through it; give a function such as tanh(x)"
         )
     if pull.has(DiracDelta, Derivative) or pull == 0:
         raise ParameterError(
-            f"loss={loss} has no derivative in f that a step could follow; give a function such as (f - y)**2/2"
+            f"loss={loss} has no usable derivative with respect to f; give a function such as (f - y)**2/2"
         )
     return slope, pull
 
@@ -188,5 +190,5 @@ MODEL = family(
         square="(f - y)**2/2",
         cross_entropy="log(1 + exp(-y*f))",
     ),
-    responses=one_of("automatic", "pathwise", "stein", doc="how responses are found; automatic is stein"),
+    responses=one_of("automatic", "pathwise", "stein", doc="how responses are computed; automatic is stein"),
 )

@@ -540,7 +540,9 @@ class _Resolved:
                 return letters.scale(f)
             case "", sp.Symbol() as symbol:
                 if given is not None:
-                    raise DeclarationError(f"notation: {entry.key!r} has a scale; only fields and what follows has one")
+                    raise DeclarationError(
+                        f"notation: {entry.key!r} has a scale; only fields and objects derived from them have one"
+                    )
                 letters.words[symbol] = entry.latex
                 return sp.S.One
             case "hat", Field() as f:

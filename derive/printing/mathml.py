@@ -430,7 +430,8 @@ def styled(letter: str, style: str) -> str:
 
 
 def _fenced(opening: str, body: str, closing: str) -> str:
-    """Return brackets around a body, of fixed size around a low one: browsers leave a gap beside stretchy brackets."""
+    """Return brackets around a body, of fixed size if the body is low, because browsers leave a gap next to
+    stretchy brackets."""
     tall = "true" if TALL.search(body) else "false"
 
     def fence(letter: str, form: str) -> str:

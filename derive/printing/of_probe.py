@@ -56,14 +56,15 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
             Section(
                 "projected on the training fields (Stein) and differentiated by their noises",
                 tuple(projected),
-                r"The probe's equation times a training field is averaged. Where the probe meets a noise $u$, Stein's "
+                r"The probe's equation times a training field is averaged. Where the probe multiplies a noise $u$, "
+                r"Stein's "
                 r"lemma $\langle u f \rangle = \sum \langle u u' \rangle \langle \partial f / \partial u' \rangle$ "
                 "replaces it by a covariance times a mean response; differentiating the probe's equation by the "
                 "training noises gives the equations of these responses. The system "
                 "of overlaps and responses is then closed.",
             ),
             Section(
-                "what a source along the spikes adds to the equations of the unknowns",
+                "contributions of a source along the spikes to the equations of the unknowns",
                 _spike_sources(record),
                 "With a source in the direction of a spike the unknowns are a projected resolvent, and its residue at "
                 "an outlier is the overlap of the eigenvector with the spike.",
@@ -276,7 +277,7 @@ def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
         following = cycle.groups[number % len(cycle.groups)]
         if max(len(group), len(following)) > LARGEST_WHOLE:
             remark = "its blocks are those of A(z) with the opposite sign and without their scalars"
-            return [Statement(remark=f"what the groups receive from each other is a matrix of many blocks; {remark}")]
+            return [Statement(remark=f"the coupling between the groups is a matrix of many blocks; {remark}")]
         rows = [
             [as_matrix(record.divided.block(r, c).combination, unknowns[r].size, unknowns[c].size) for c in following]
             for r in group
@@ -296,7 +297,7 @@ def _nonlinear_lines(record: Pencil) -> list[Statement]:
         f"a solution other than zero exists at an outlier: {len(rest)} unknowns, {_words(record.size(rest))} numbers"
     )
     if any(record.blocks.block(r, c).scalar != 0 for r in rest for c in rest if r != c):
-        reason = "scalars that depend on z also occur off the diagonal, so these rows form no cycle of groups"
+        reason = "scalars that depend on z also occur off the diagonal, so these rows do not form a cycle of groups"
     else:
         reason = "groups of unknowns do not form a single cycle, or a row has averages over sites that no other row has"
     joint = ", and with them those of the eigenproblems above" if record.cycles else ""

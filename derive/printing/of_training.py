@@ -23,8 +23,9 @@ from derive.records.saddle import Conjugates, NoiseKernel, SaddlePoint, SingleSi
 from derive.records.system import System, SystemField
 
 WRITTEN_OUT = (
-    "Weights are replaced by their initial matrix plus the sum of outer products that training has added. Each product "
-    "of a random matrix with a vector is a separate field: the average below needs nothing else."
+    "Weights are replaced by their initial matrix plus the sum of outer products that training has added. Each "
+    "product of a random matrix with a vector is a separate field: these products are all that the average below "
+    "involves."
 )
 FLOW = (
     "A vector evolves under the probed matrix in spectral time, driven by a source from zero. Its Laplace transform is "
@@ -77,13 +78,15 @@ def system_sections(record: System) -> tuple[Section, ...]:
             )
         )
     parts = [
-        Section("random matrices and vectors", tuple(random), "All that is drawn at random; everything else follows."),
+        Section(
+            "random matrices and vectors", tuple(random), "All random quantities; everything else follows from them."
+        ),
         Section("training fields", field_lines(record.training, Numbering.of(record, ())), WRITTEN_OUT),
         Section("spectral fields", field_lines(record.spectral), FLOW),
         Section(
             "coefficients",
             recurrences,
-            "What decay and momentum leave of an update at a later time: numbers that follow a recurrence.",
+            "The fraction of an update that decay and momentum leave at a later time: numbers given by a recurrence.",
         ),
         Section("labels", tuple(labels)),
     ]
@@ -103,7 +106,7 @@ def trait_law(trait: Trait, printer: TextPrinter) -> str:
             f"a trait of the sites of {trait.sector}, of density {formula} in {VALUE} from {low} to {high}, normalised"
         )
     if not trait.weights:
-        return f"a trait of the sites of {trait.sector}, with the values that are given, in equal shares"
+        return f"a trait of the sites of {trait.sector}, with the given values, in equal shares"
     shares = (
         f"{printer.doprint(value)} at {printer.doprint(weight)} of them"
         for value, weight in zip(trait.values, trait.weights, strict=True)
@@ -174,11 +177,11 @@ def average_sections(record: AveragedAction) -> tuple[Section, ...]:
         terms = [term for term in record.terms if term.matrix == matrix]
         lines = tuple(Statement(term.expression()) for term in joined_terms(terms))
         fresh = ", equal times only (drawn afresh)" if matrix.fresh is not None else ""
-        why = "Each term joins two uses of the matrix, at two times. " + (
-            "A symmetric matrix meets its own transpose too. " if matrix.symmetric else ""
+        why = "Each term couples two uses of the matrix, at two times. " + (
+            "A symmetric matrix is also paired with its own transpose. " if matrix.symmetric else ""
         )
         if len(lines) < len(terms):
-            why += "Terms that differ in the names of the times alone are joined."
+            why += "Terms that differ only in the names of the times are combined."
         sections.append(Section(f"from {matrix}, summed over both times{fresh}", lines, why.strip()))
     return tuple(sections)
 
@@ -241,10 +244,10 @@ def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
         ),
         Section("covariances of the noises", tuple(covariance_line(c) for c in covariances), NOISES),
         Section(
-            "memory that joins each noise",
+            "memory that accompanies each noise",
             kernels,
             "A term with one response field and one field adds a memory term to the equation of that response "
-            "field: the action of a field on all other sites returns to it later.",
+            "field: a field acts on all other sites, and their reaction returns to it later.",
         ),
         Section(
             "vanish by causality",

@@ -55,7 +55,7 @@ class BySampling(Lowering):
             if channel.fresh:
                 raise DeclarationError(
                     f"the probed matrix needs the response of {field} to {channel.matrix}, which is drawn anew at "
-                    "every time; probe weights that start from a fixed matrix"
+                    f"every time; probe weights that start from a fixed matrix"
                 )
 
     def _put(self, f: SystemField) -> Op:

@@ -251,7 +251,7 @@ class ForwardText(ModuleText):
 
     def _product(self, f: SystemField) -> str:
         layout, rule = self.program.layout, f.product
-        assert rule is not None, "what is asked for is a product"
+        assert rule is not None, "the requested value is a product"
         memories = (
             f"{self._name('Memory')}({m.a.name!r}, {m.noise.name!r}, {m.on.name!r}{', fresh=True' if m.fresh else ''}"
             f"{f', lag={m.lag}' if m.lag else ''})"

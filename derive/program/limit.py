@@ -24,7 +24,10 @@ from derive.program.traits import law_of
 from derive.records.limit import LinearPart, LinearSites, Overlap, Recursion, StationaryLimit
 from derive.records.system import Mixing
 
-DOC = "Linear training, with w for a delay by one step: the laws of a site, where they rest, and the step they repeat."
+DOC = (
+    "Linear training, with w for a delay by one step: the laws of a site, their stationary limit, and the "
+    "step that is repeated."
+)
 
 
 @dataclass(frozen=True)
@@ -219,7 +222,7 @@ class _Lowering:
         symbols = {symbol: ir.Symbol(symbol.name) for symbol in means}
         rows = {symbol: ir.Slot(ir.Ref(row), symbol.name) for symbol, row in symbols.items()}
         definitions = (f"{symbol} = {shown(mean)}" for symbol, mean in means.items())
-        doc = "\n".join(("The observables from means at rest, each a row with one number per label:", *definitions))
+        doc = "\n".join(("The observables from stationary means, each a row with one number per label:", *definitions))
         observables = ir.Tuple(tuple(_observed(value, rows, means) for _, value in limit.observables))
         return ir.Definition("observing", (PARAMETERS, m), doc, (), observables, ((m, tuple(symbols.values())),))
 

@@ -232,7 +232,7 @@ class _Spectral(AtSites):
 
     def combination(self, combination: Combination, rows: sp.Expr, columns: sp.Expr, sign: int = 1) -> ir.WeightedSum:
         terms = tuple((self.number(sign * scale), self.word(word, rows)) for scale, word in combination)
-        assert all(scale.shape == ir.SCALAR for scale, _ in terms), "weights over times stand in diagonal matrices"
+        assert all(scale.shape == ir.SCALAR for scale, _ in terms), "weights over times occur in diagonal matrices"
         return ir.WeightedSum(terms, (rows, columns))
 
 

@@ -82,7 +82,7 @@ class Scalars:
         except (BasePolynomialError, TypeError, ValueError, ZeroDivisionError):
             raise DeriveError(
                 f"{expression} is not an algebraic function of the parameters here, so there is no exact expansion; "
-                "fix what it depends on with --at, or solve for numbers with `derive solve`"
+                f"fix its parameters with --at, or solve for numbers with `derive solve`"
             ) from None
 
     def expression(self, quotient: Quotient) -> sp.Expr:

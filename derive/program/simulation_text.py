@@ -35,11 +35,10 @@ SHELL = (
 SAMPLE = """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
-    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
-    kicks: by field, what is added to the right side of its equation, times x sites x labels.
-    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
-    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
-    jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
+    `watch(time, probed)` is called at every time; probed() returns the current matrices. kicks: by field, the impulses
+    added to the right side of its equation, times x sites x labels. `follow(fields)` is called at the end with all
+    fields by name: vectors, or series of them. `xp` and `special` are the modules of arrays and special functions:
+    numpy and scipy.special, or jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
 
 
@@ -146,13 +145,15 @@ class SimulationText(ModuleText):
             *self._sizes(),
             "# random matrices; weights, with those of the time before and a working copy; fields at all times",
             f"held = {self.plain.formula(numbers.held)}",
-            "# products on the way to the probed matrices",
+            "# intermediate products of the probed matrices",
             f"working = {largest(4, numbers.working)}",
             "# later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes",
             f"spectrum = {largest(6, numbers.spectrum)}",
             "return held + max(working, spectrum)",
         ]
-        return self.function(f"numbers({self.p}, size)", "Roughly how many numbers a sample holds at once.", body)
+        return self.function(
+            f"numbers({self.p}, size)", "Approximate number of numbers that a sample holds at once.", body
+        )
 
     # -- one sample
 

@@ -93,7 +93,7 @@ def _named(line: Words, labels: list[str], levels: dict[str, Level], stage: str)
 
 
 Particulars = Iterator[tuple[str | None, Words]]
-"""Particulars of a model: with None they belong to the record's own assumption, else to the given statement."""
+"""Particulars of a model: with None they refine the assumption of the record, otherwise the given statement."""
 
 
 def _particulars(record: Record) -> Particulars:
@@ -135,7 +135,8 @@ def _of_system(record: System) -> Particulars:
             )  # fmt: skip
     for vector in record.drawn:
         yield (
-            "Other vectors have independent entries: linear laws hold their means and variances, others what they are",
+            "Other vectors have independent entries: linear laws involve only their means and variances, others the "
+            "whole law",
             words(Math(latex(vector)), f" over {vector.sector}, {vector.law}"),
         )
     for trait in record.traits:
@@ -150,7 +151,7 @@ def _of_system(record: System) -> Particulars:
         if probe.plus:
             yield (
                 "An observable on the diagonal of the probed matrix is the number it concentrates on",
-                words(f"{probe.plus} moves the whole spectrum and changes nothing else"),
+                words(f"{probe.plus} shifts the whole spectrum and changes nothing else"),
             )
 
 
@@ -160,10 +161,10 @@ def _of_action(record: Action) -> Particulars:
         last = clock.steps if clock.endpoint else clock.steps - 1
         yield None, words(
             "time is discrete, ", Math(rf"{latex(clock)} = 0, 1, \ldots, {latex(last)}"),
-            ", and each equation gives a value from others that are already known (the convention of Ito)",
+            ", and each equation gives a value from others that are already known (the Ito convention)",
         )  # fmt: skip
     if not clocks:
-        yield None, words("no field moves in training time: every equation is an explicit assignment")
+        yield None, words("no field depends on training time: every equation is an explicit assignment")
     if record.system.spectral:
         yield None, words("spectral time ", Math(latex(TAU)), " is continuous, and the probe is driven from rest")
 
@@ -173,7 +174,7 @@ def _of_average(record: AveragedAction) -> Particulars:
         yield None, words(Math(latex(matrix)), f": {matrix_law(matrix)}, variance ", Math(latex(matrix.variance)))
         if matrix.fresh is not None:
             yield (
-                "Matrices that are drawn afresh join equal times only",
+                "Matrices that are drawn afresh couple equal times only",
                 words(Math(latex(matrix)), " is independent at each ", Math(latex(matrix.fresh))),
             )
 
@@ -190,14 +191,14 @@ def _of_saddle(record: SaddlePoint) -> Particulars:
     )
     probing = [v for v in record.vanishing if v.noise.role == "spectral" and v.left.role != "spectral"]
     training = [v for v in record.vanishing if v not in probing]
-    causal = "Causality: a field does not answer to a kick that comes later or never reaches it"
+    causal = "Causality: a field does not respond to an impulse that comes later or never reaches it"
     for value in training:
         yield causal, words(Math(f"{latex(value, record)} = 0"))
     if probing:
         yield (
             "The probe is passive: it never acts back on the training",
             words(
-                f"{counted(len(probing), 'response')} of training fields to kicks of the probe "
+                f"{counted(len(probing), 'response')} of training fields to impulses in the probe "
                 + ("vanishes" if len(probing) == 1 else "vanish")
             ),
         )
@@ -238,7 +239,8 @@ def _of_method(record: Method) -> Particulars:
 def _of_probe(record: ProjectedProbe) -> Particulars:
     if record.differing:
         yield (
-            "Sites that differ by traits are solved one by one: their response given the traits is averaged over them",
+            "Sites with different traits are solved separately: their response conditional on the traits is averaged "
+            "over the traits",
             words(f"used for {counted(len(record.differing), 'spectral field')}"),
         )
     yield None, words("correlations and responses of the probe depend on differences of ", Math(latex(TAU)), " only")
@@ -257,7 +259,7 @@ def _of_probe(record: ProjectedProbe) -> Particulars:
             words(f"used for {counted(kinds.count('R'), 'response')}"),
         )
     if not kinds:
-        yield None, words("nothing is learned that the probe could see as a spike: no projection is needed")
+        yield None, words("training adds no spike to the probed matrix: no projection is needed")
 
 
 def _of_blocks(record: BlockMatrix) -> Particulars:

@@ -31,7 +31,7 @@ def _topics(system: System, probed: bool, spiked: bool) -> list[Topic]:
         ("Order parameters", (Math(r"C_{a b}(t, s) = \langle a(t)\, b(s) \rangle"), ", ",
                               Math(r"R_{a b}(t, s) = \langle \partial a(t) / \partial u_{b}(s) \rangle"),
                               ": the mean answer of ", Math("a"), " to the noise in the equation of ", Math("b"))),
-        ("Noises", (Math(r"u_{b}"), " is Gaussian of mean zero and stands in the equation of ", Math("b"), "; ",
+        ("Noises", (Math(r"u_{b}"), " is Gaussian with mean zero and appears in the equation of ", Math("b"), "; ",
                     Math(r"\hat{b}"), " is the response field of ", Math("b"))),
     ]  # fmt: skip
     if probed:

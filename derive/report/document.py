@@ -81,7 +81,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class DisplayedEquation:
-    """A displayed formula. `latex` is what a record prints and what a reader copies."""
+    """A displayed formula. `latex` is printed by a record and copied by a reader."""
 
     latex: str
     remark: Words = ()

@@ -166,7 +166,7 @@ def _letters() -> list[Chapter]:
     if letters is None:
         return []
     rows = tuple(((key,), words(Math(tex))) for key, _, tex in rows_of_letters(letters))
-    lead = words("What the declaration calls its objects, and what the source calls them.")
+    lead = words("The names of objects in the declaration and in the source.")
     return [
         Chapter("letters", "Letters of the source", lead, (ReportTable(("model", "source"), rows, text_columns=2),))
     ]
@@ -187,13 +187,13 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
     if not probed:
         blocks += blocks_of_record(next(iter(levels.values())).record("single-site"))
     lead = words(
-        "The spectrum is a bulk and outliers: the map below sends each eigenvalue of a small matrix, made of "
-        "correlations and responses of the training, to an outlier, and the curve gives the bulk. How each line "
-        "follows is told in the chapters after this one."
+        "The spectrum consists of a bulk and outliers: the map below sends each eigenvalue of a small matrix, made of "
+        "correlations and responses of the training, to an outlier, and the curve gives the bulk. The chapters after "
+        "this one derive each line."
         if any(level.blocks.labels for level in probed.values())
-        else "The spectrum is a bulk without outliers. The following chapters derive each line."
+        else "The spectrum consists of a bulk without outliers. The following chapters derive each line."
         if probed
-        else "One site with noises and memory stands for all; the following chapters derive it."
+        else "One site with noises and memory represents all of them; the following chapters derive it."
     )
     return Chapter("result", "Result", lead, tuple(blocks))
 
@@ -235,7 +235,7 @@ def _formulas(model: Model) -> tuple[str, ...]:
 def _references(chapters: Sequence[Chapter]) -> Chapter:
     keys = dict.fromkeys(key for chapter in chapters for key in chapter.cites)
     entries = tuple((key, REFERENCES[key]) for key in keys)
-    lead = words("What the steps rest on; each is cited where it is used.")
+    lead = words("The assumptions of the steps; each is cited where it is used.")
     return Chapter("references", "References", lead, (References(entries),))
 
 
@@ -332,13 +332,14 @@ def _training(level: Level) -> list[Chapter]:
         Chapter(
             "single-site",
             "Single-site process",
-            words("Sites no longer see each other, only noises and their own past."),
+            words("Sites are now independent: each is driven only by noises and its own past."),
             blocks_of_record(level.record("single-site")),
         ),
         Chapter(
             "time-order",
             "Order in time",
-            words("Which field of a time is needed for which, and how far back each response reaches."),
+            words("The order in which the fields at one time depend on each other, and how far back each "
+            "response reaches."),
             blocks_of_record(level.record("order")),
         ),
         Chapter(
@@ -424,7 +425,8 @@ def _comparison(comparison: ComparisonSection | None) -> Chapter:
         for row in comparison.rows
     )
     lead = words(
-        f"The declaration at size {comparison.size}, {comparison.seeds} seeds, beside the theory of infinite size: "
+        f"The declaration at size {comparison.size}, {comparison.seeds} seeds, compared with the theory at infinite "
+        f"size: "
         f"{comparison.settings}."
     )
     blocks: list[Block] = [
@@ -454,4 +456,4 @@ def _assumptions(levels: dict[str, Level], mentioned: Mapping[str, str]) -> Chap
         for a in assumptions(levels)
     )
     lead = words("Collected from the records of this derivation, in the order in which they were needed.")
-    return Chapter("assumptions", "Assumptions made on the way", lead, (Items(entries),))
+    return Chapter("assumptions", "Assumptions of the derivation", lead, (Items(entries),))

@@ -51,7 +51,7 @@ class Comparison(Saved):
 
     @property
     def failed(self) -> bool:
-        """Whether there are no numbers, in theory or in simulation."""
+        """Whether theory or simulation has no numbers."""
         return self.theory.failed or self.simulation.failed
 
     @property

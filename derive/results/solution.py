@@ -55,7 +55,7 @@ class Solution(PointResult, Prediction):
                 residual = layer.diagnostics.residual
                 trouble.append(f"{where}A(z) is not singular at an outlier (residual {residual:.1g}); try other values")
         for check in prediction.certificate.failed if prediction.certificate is not None else ():
-            trouble.append(f"{check.sentence}; do not use these numbers, and run derive check {made.target or 'FILE'}")
+            trouble.append(f"{check.sentence}; do not use these numbers; run derive check {made.target or 'FILE'}")
         return Solution(**vars(prediction), made=made, trouble=tuple(trouble))
 
     @staticmethod

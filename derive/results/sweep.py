@@ -153,14 +153,32 @@ class Sweep(Saved):
         values = shaped()
         if name is None or values is None or name in self.points[0].parameters:
             known = self._quantities(rows)
-            layered = [one for one in known if one.startswith(f"{name}_")]
+            layered = [one for one in known if one in {f"{name}_{label}" for label in self._layers()}]
+            if len(layered) == 1:
+                return self._quantity(layered[0])
             if layered:
                 raise ParameterError(f"there is no {name!r} to draw, because layers are named: take {listed(layered)}")
             have = ", ".join(known[:MOST_LISTED]) + (", ..." if len(known) > MOST_LISTED else "") or "no numbers"
             raise ParameterError(f"there is no {name!r} to draw; there are {have}, and observables as 'NAME at TIME'")
         symbols = dict(self.made.symbols)
         errors, simulated, spread = (shaped(tail) for tail in ("_error", " (simulation)", " (error)"))
-        return SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
+        diverged = np.array([point.failed for point in self.points]).reshape(shape)
+        return SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols, diverged, self._title(name))
+
+    def _layers(self) -> list[str]:
+        """Return the names of the layers of all points."""
+        labels = (layer.label for point in self.points for layer in getattr(point, "layers", ()))
+        return list(dict.fromkeys(label for label in labels if label))
+
+    def _title(self, name: str) -> str:
+        """Return the label of a column on an axis: "outlier 1 of layer 0" for outlier_1_0."""
+        from numerics.plots.solutions import name_of_layer
+
+        observed = any(name in getattr(point, "observables", ()) for point in self.points)
+        of_layer = [label for label in self._layers() if name.endswith(f"_{label}") and not observed]
+        layer = of_layer[0] if of_layer else ""
+        base = name.removesuffix(f"_{layer}").replace("_", " ")
+        return f"{base} of {name_of_layer(layer)}" if layer else base
 
     def _quantities(self, rows: list[dict[str, Any]]) -> list[str]:
         """Return the columns that can be plotted."""

@@ -112,6 +112,10 @@ def _layer(layer: Any) -> Variables:
             found[f"{_variable(one)}_error"] = (dims, one.shaped(one.errors))
     if layer.outlier_path is not None:
         found["outlier_path"] = (("path_time", "path_rank"), padded(layer.outlier_path))
+    if layer.bulk_path is not None:
+        table = padded([edges.ravel() for edges in layer.bulk_path])
+        dims = ("path_time", "path_interval", "end")
+        found["bulk_path"] = (dims, table.reshape(len(table), -1, 2))
     found |= _alignment_path(layer.outlier_alignment_path or ())
     if layer.largest_path is not None:
         found["largest_path"] = (("path_time",), layer.largest_path)

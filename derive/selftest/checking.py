@@ -30,7 +30,7 @@ from derive.selftest.laws import (
 )
 from derive.selftest.writing import write
 
-AS_WRITTEN = "the file as it stands, and written out anew"
+AS_WRITTEN = "the file as it is, and rewritten"
 SIMULATION = "theory against simulations at two sizes"
 NOT_TRIED = "not tried"
 QUICK_SECONDS = 50.0
@@ -41,7 +41,7 @@ ALWAYS = (CAVITY, SIMULATION, CERTIFIED)
 """Laws that share one solver; a quick check always tries them."""
 NEXT = (NUMBERS, "functions of time written out step by step", AT_ONCE)
 """Laws of a quick check that need further solvers."""
-LAST = ("the curve of the bulk against its equations", "other random numbers, the same within errors")
+LAST = ("the curve of the bulk against its equations", "other random numbers, equal within errors")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def try_laws(
     for law in laws:
         start = time.monotonic()
         if quick and law.name not in ALWAYS and start - began + longest > QUICK_SECONDS:
-            yield law, Outcome(NOT_TRIED, "the time of a quick check is over"), 0.0
+            yield law, Outcome(NOT_TRIED, "no time is left in a quick check"), 0.0
             continue
         outcome = law.check(draft, Random(f"{seed}/{law.name}"))
         seconds = time.monotonic() - start

@@ -407,7 +407,7 @@ _PAIRS = (
     (TINY, partners.near_zero, SEEN_OF_TINY),
 )
 
-READ = "read as a model, and written out anew"
+READ = "read as a model, and rewritten"
 NUMBERS = "numbers instead of parameters"
 AT_ONCE = "rewritten in all these ways at once"
 
@@ -423,12 +423,12 @@ LAWS = (
     DeclarationLaw(NUMBERS, _partnered(partners.numbers, 1e-9, False)),
     DeclarationLaw("exact against sampled", _sampled),
     DeclarationLaw("other random numbers, the same within errors", _other_seed),
-    DeclarationLaw("more steps, the same before", _longer),
+    DeclarationLaw("more steps, equal before", _longer),
     DeclarationLaw("W^T W against W W^T", _other_side),
     DeclarationLaw("the curve of the bulk against its equations", _two_ways_to_edges),
     DeclarationLaw("the averaged action against the cavity argument", _cavity, compiled=False),
     DeclarationLaw("generated code against exact arithmetic", _exact_quotients),
-    DeclarationLaw("one label for all that are alike against every label", _all_labels),
+    DeclarationLaw("one label for all equivalent ones against every label", _all_labels),
 )
 """Every law; those that compare numbers use compiled solvers."""
 

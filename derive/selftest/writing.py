@@ -435,6 +435,6 @@ def _nested(values: Numbers) -> str:
     return f"[{', '.join(map(_nested, values))}]" if isinstance(values, tuple) else repr(values)
 
 
-def write(draft: Draft, family: bool = False, doc: str = "A declaration, as the laws write it.") -> str:
+def write(draft: Draft, family: bool = False, doc: str = "A declaration, as written by the laws.") -> str:
     """Return the text of the declaration, runnable with `derive solve FILE`, or as a member of a family."""
     return _Writer(draft, family, doc).text()

@@ -23,7 +23,7 @@ def find_bulk(projected: ProjectedProbe) -> Bulk:
     There is no curve if the elimination exceeds its size bound, or if averages over sites are not polynomial. The bulk
     then consists of the response equations.
     """
-    assumptions = gathered(projected, new="the support ends where the physical branch turns")
+    assumptions = gathered(projected, new="the support ends at turning points of the physical branch")
     if projected.polynomials is None:
         return Bulk(projected, None, (), (), None, assumptions)
     names = plain_names(s for s in projected.bulk_symbols if s != projected.resolvent)

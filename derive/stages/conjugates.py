@@ -94,8 +94,8 @@ def _integral(
     if value is None or other_symbols(value, Parameter):
         with blaming(group[0][0].origin):
             raise DeclarationError(
-                f"the generating function of a site of {sector} depends on its sources, so that probabilities do not "
-                "add up to one; use earlier times where fields of one time depend on each other"
+                f"the generating function of a site of {sector} depends on its sources, so probabilities do not add "
+                f"up to one; use earlier times where fields at one time depend on each other"
             )
     return SiteIntegral(sector, tuple(f.field for f, _ in group), tuple(sources), value)
 
@@ -112,7 +112,8 @@ def _right_hand_side(saddle: SaddlePoint, f: SystemField, rule: Rule, delays: De
 
 
 def _remembered(m: MemoryKernel, f: SystemField, delays: Delays) -> sp.Expr:
-    """Return what a memory adds at one time: a sum over earlier times, and the same time where the response has it."""
+    """Return the contribution of a memory at one time: a sum over earlier times, and the same time if the
+    response includes it."""
     body = m.expression()
     if m.on.role == "spectral":
         return _earlier(body) + (body if delays.get((m.a, m.noise)) == 0 else 0)

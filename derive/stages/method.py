@@ -39,7 +39,7 @@ def _sampled_diagonals(layout: Layout, needs: Needs) -> str:
         if not sites.of_traits:
             return f"the law of {values} on a diagonal of the probed matrix has no closed form"
         if not layout.system.linear:
-            return f"laws are nonlinear, and the probed matrix needs averages for each value of {values}"
+            return f"laws are nonlinear, and the probed matrix needs averages conditional on each value of {values}"
     return ""
 
 

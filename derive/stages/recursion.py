@@ -96,7 +96,7 @@ class _HomogeneousStep(LinearLaws):
             observed=tuple(observed),
             stirred=tuple(field for field in self.fields if field in stirred),
             overlap_terms=tuple(term for group in overlaps for term in group),
-            assumptions=gathered(self.saddle, self.order, new="training goes on for ever with the same laws"),
+            assumptions=gathered(self.saddle, self.order, new="training continues indefinitely with the same laws"),
         )
 
     def _drawn_afresh(self, term: Term) -> bool:

@@ -44,7 +44,7 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
             vanishing.append(value)
         else:
             with blaming(origins[target]):
-                scale = size_free(coefficient, "what returns from a random matrix")
+                scale = size_free(coefficient, "the memory from a random matrix")
             kept_memories.append(MemoryKernel(target, scale, a, kicked, on, fresh, lag))
     kernels = []
     for (left, right, a, b, fresh), coefficient in covariances.items():

@@ -1,6 +1,6 @@
 """Locations on disk: the checkout, if there is one, and the signed cache of derived and compiled code.
 
-Cached code is executed when it is read back, so whoever can write it can run code as this user. Another user of the
+Cached code is executed when it is read back, so anyone who can write it can run code as this user. Another user of the
 machine must not be able to. Hence
 
 - the directory belongs to this user, nobody else may write to it, and nobody else may replace it by

@@ -153,7 +153,7 @@ def declaring_frame() -> FrameType | None:
 
 
 def called_name(node: ast.AST) -> str:
-    """Return the name of the function that an expression calls; "" if it is no call of a name or an attribute."""
+    """Return the name of the function that an expression calls; "" if it is not a call of a name or an attribute."""
     function = getattr(node, "func", None)
     return str(getattr(function, "id", getattr(function, "attr", "")))
 

@@ -245,7 +245,7 @@ def cluster(where: str) -> Iterator[GivenExecutor]:
     try:
         client = distributed.Client(**place, timeout="20s", set_as_default=False)
     except (OSError, ValueError) as error:
-        raise DeriveError(f"--on {where}: no scheduler answers there ({' '.join(str(error).split())[:120]})") from None
+        raise DeriveError(f"--on {where}: no scheduler responds there ({' '.join(str(error).split())[:120]})") from None
     try:
         threads = sum(client.nthreads().values())
         yield GivenExecutor(client.get_executor(pure=False), 2 * max(1, threads))

@@ -15,7 +15,7 @@ def sectors(p, size):
 
 
 def numbers(p, size):
-    """Roughly how many numbers a sample holds at once."""
+    """Approximate number of numbers that a sample holds at once."""
     # sizes of the sectors
     (D,) = whole_sizes(sectors(p, size))
     # random matrices; weights, with those of the time before and a working copy; fields at all times
@@ -36,7 +36,7 @@ def simulate(
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
     kicks: by field, what is added to the right side of its equation, times x sites x labels.
     `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
-    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
+    `xp` and `special` are the modules of arrays and special functions: numpy and scipy.special, or
     jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors

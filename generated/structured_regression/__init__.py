@@ -5,17 +5,19 @@
 An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise
 is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full), on
 fresh ones at each step (batch=online), or on mini-batches of one set (batch=mini): each step takes a share beta of the
-samples at random, without replacement. The variances lam are all one (spectrum=isotropic), one or kappa at a share of
-the sites (two_groups), those of an array `variances` of K numbers (given), or between cut and 1 with the density
-lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
+samples at random, without replacement. The variances lam are all one (spectrum=isotropic), kappa for a fraction of the
+sites and one for the others (two_groups), those of an array `variances` of K numbers (given), or between cut and 1
+with the density lam^(-1 - 1/decay) (power_law): sorted, they decay like k^(-decay). The teacher then has the variance
+lam^source.
 
-With hessian=yes inputs have one more direction, random and of variance spike, and the spectrum of the curvature
-X^T X / P of the loss is found, the rows of X being the samples trained on: its bulk and, if spike is large enough, an
-outlier. With batch=online or a power law they are P others, which have the same spectrum, as inputs do not learn.
+With hessian=yes inputs have one additional random direction of variance spike, and the spectrum of the curvature X^T X
+/ P of the loss is computed, where the rows of X are the training samples: its bulk and, if spike is large enough, an
+outlier. With batch=online or a power law they are P independent samples, which have the same spectrum because inputs
+are not learned.
 
-u is what has not been learned, seen through the inputs, delta the errors on the samples, h the correlation with z of
-those that a step takes.
-At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
+u is the part of the teacher that has not been learned, weighted by the standard deviations of the inputs, delta the
+errors on the samples, h the correlation with z of the errors used in a step. For a large batch the test loss of a
+power law decays at late times like t^(1/decay - 1 - source) until the cutoff is reached.
 """
 
 import numpy as np
@@ -26,7 +28,7 @@ from numerics.runtime.traits import discrete, extent
 SETTING = Setting(
     name="structured_regression",
     choices=(("spectrum", "two_groups"), ("batch", "full"), ("hessian", "no")),
-    declaration="fcc62c63380dc0dc",
+    declaration="9dde2a6af0904ec8",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("eta", 0.2, False),

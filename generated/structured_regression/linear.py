@@ -1,6 +1,6 @@
 # Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Linear training, with w for a delay by one step: the laws of a site, where they rest, and the step they repeat."""
+"""Linear training, with w for a delay by one step: the laws of a site, their stationary limit, and the step that is repeated."""
 
 import jax.numpy as jnp
 
@@ -23,7 +23,7 @@ def sites(p, nodes):
 
 
 def observing(p, m):
-    """The observables from means at rest, each a row with one number per label:
+    """The observables from stationary means, each a row with one number per label:
     mean_0 = mean(delta(t)**2)
     mean_1 = mean(u(t)**2)
     mean_2 = mean((teacher - w(t))**2)

@@ -9,8 +9,8 @@ shuffled batches without replacement, epoch after epoch. The probed matrices are
 L - 1.
 
 Points are those of the teacher y = q(beta . x), q(a) = a + a^2/2, with x standard normal and |beta| = 1 (the sign of
-beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers) and, if
-wanted, order (T by B positions in them).
+beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers) and
+optionally order (T by B positions in them).
 """
 
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
@@ -18,7 +18,7 @@ from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterO
 SETTING = Setting(
     name="wide_network",
     choices=(("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic")),
-    declaration="17c48aaaf8d603ba",
+    declaration="ff00ce13cffe5c03",
     parameters=(
         ParameterOf("gamma", 2.5, False),
         ParameterOf("eta", 0.1, False),

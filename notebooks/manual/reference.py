@@ -30,10 +30,11 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 DECLARATIONS = ROOT / "tests" / "declarations"
 PICTURES = HERE / "gallery"
-ABOUT_ITEMS = """Items are results, lemmas, groups of displayed equations and figures. *Proved*: claims typed from the
-print are proved by `derive verify`. *Compared*: numbers agree with simulation or a solution by hand. *Declared*: it is
-the model. *Figure*: a notebook draws it. *Not applicable*: it says why. Where print and derivation differ, the item
-links to the [errata](../errata.ipynb), and its claims hold what is right."""
+ABOUT_ITEMS = """Items are results, lemmas, groups of displayed equations and figures. *Proved*: claims transcribed
+from the paper are proved by `derive verify`. *Compared*: numbers agree with simulation or with a hand-written solution.
+*Declared*: the item is part of the declared model. *Figure*: a notebook draws it. *Not applicable*: the last column
+gives the reason. Where the paper and the derivation differ, the item links to the [errata](../errata.ipynb), and its
+claims state the correct formula."""
 STATUSES = ("proved", "compared", "declared", "figure", "not applicable")
 WRITTEN = "Written by `python notebooks/manual/reference.py` from the code; do not edit."
 
@@ -51,10 +52,30 @@ def documented(name: str, thing: object) -> str:
         defaults = re.sub(r"Domain\([^)]*\)", "real", str(inspect.signature(thing)))
         parts.append(fenced("py", f"{name}{defaults}".replace("''", '""').replace("'", "")))
     prose, _, example = (inspect.getdoc(thing) or "").partition(">>> ")
-    parts.append(prose.strip())
+    parts.append(with_lists(prose.strip()))
     if example:
         parts.append(fenced("pycon", ">>> " + example))
     return "\n\n".join(part for part in parts if part)
+
+
+def with_lists(prose: str) -> str:
+    """Return a docstring with each entry below Args, Attributes, Returns or Raises as an item of a list."""
+    lines: list[str] = []
+    inside = False
+    for line in prose.splitlines():
+        entry = re.match(r"    (\w[\w, ]*): (.*)", line)
+        if line.rstrip(":") in ("Args", "Attributes", "Returns", "Raises") and line.endswith(":"):
+            lines += ["", line, ""]
+            inside = True
+        elif inside and entry:
+            names = ", ".join(f"`{name}`" for name in entry[1].split(", "))
+            lines.append(f"- {names}: {entry[2]}")
+        elif inside and line.strip():
+            lines.append("  " + line.strip())
+        else:
+            inside = inside and not line.strip()
+            lines.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def language() -> str:

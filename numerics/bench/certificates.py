@@ -13,7 +13,8 @@ from numerics.bench.tools import BenchRow, built, cpu_seconds
 from numerics.solver import Solver, solve
 
 REPEATS, MOST_REPEATS, ENOUGH = 9, 41, 1.0
-"""Least and most pairs of solutions that are timed; between them, so many that solutions take ENOUGH CPU seconds."""
+"""Minimum and maximum number of timed pairs of solutions; within these bounds, solutions take ENOUGH CPU
+seconds in total."""
 SAMPLES = 2000
 """Sites of sampled solutions; the time of a certificate does not depend on them."""
 SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
@@ -31,7 +32,7 @@ SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
 
 
 def certificates(references: Path | None) -> Iterator[BenchRow]:
-    """Certificates: what they take beside a solution, at parameters that are new to both."""
+    """Certificates: their cost relative to a solution, at new parameters."""
     yield from (_figure(name, changes) for name, cases in SETTINGS.items() for changes in cases)
 
 

@@ -20,7 +20,7 @@ SITES = (500, 8000)
 
 
 def light_passes(references: Path | None) -> Iterator[BenchRow]:
-    """Size of a sampled pass from which on optimising its program pays, beside the one that is assumed."""
+    """Size of a sampled pass above which optimising its program pays, measured and as assumed."""
     solver = built(SETTING)
     for steps in STEPS:
         values = _values(solver, {"T": steps})
@@ -28,10 +28,10 @@ def light_passes(references: Path | None) -> Iterator[BenchRow]:
         saved = _compilation(thorough) - _compilation(quick)
         slower = _slope(quick) - _slope(thorough)
         if saved <= 0 or slower <= 0:
-            raise DeriveError("one of the two programs is better at every size; LIGHT has no meaning on this machine")
+            raise DeriveError("one of the two programs is faster at every size, so LIGHT is undefined on this machine")
         per_site = solver.times(values) * solver.sampled_pass.footprint(solver.point(values))
         yield BenchRow(
-            f"size from which on optimising pays, {SETTING} T={steps}",
+            f"size above which optimisation pays, {SETTING} T={steps}",
             per_site * saved / slower / sizes.LIGHT,
             "of LIGHT",
             f"LIGHT = {sizes.LIGHT:g} numbers, of all sites and times, {per_site} a site; compiled quickly in "

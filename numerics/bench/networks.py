@@ -140,8 +140,8 @@ def outlier_path(references: Path | None) -> Iterator[BenchRow]:
             f"outliers at all times over Arnoldi's method, {here}",
             ours / krylov,
             "of its time",
-            f"{sum(counts)} outliers at {len(counts) - 1} times, {ours:.2f} s; Arnoldi's method, told how many there "
-            f"are and started from the time before, {krylov:.2f} s; all eigenvalues {dense:.2f} s. At the last "
+            f"{sum(counts)} outliers at {len(counts) - 1} times, {ours:.2f} s; Arnoldi's method, given their number "
+            f"and started from the previous time, {krylov:.2f} s; all eigenvalues {dense:.2f} s. At the last "
             f"time both are equal to {_apart(arnoldi(), every()):.0e}",
             max(0.0, first - both),
         )

@@ -124,7 +124,7 @@ def ends_of_spectra(references: Path | None) -> Iterator[BenchRow]:
 def _ends(matrix: np.ndarray, count: int) -> np.ndarray:
     found = by_lanczos(matrix, count)
     if found is None:
-        raise DeriveError("Lanczos' method has left out an eigenvalue of a sample of the bench")
+        raise DeriveError("Lanczos' method missed an eigenvalue of a sample of the bench")
     return found[0]
 
 
@@ -134,7 +134,7 @@ def _all(matrix: np.ndarray) -> np.ndarray:
 
 
 def workers(references: Path | None) -> Iterator[BenchRow]:
-    """Points of a sweep a second: two workers against one, by the clock on the wall, since both do the same work."""
+    """Points of a sweep per second: two workers against one, in wall time, because both do the same work."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     seconds = {jobs: _swept(jobs) for jobs in (1, 2)}
     yield BenchRow(
@@ -158,5 +158,5 @@ def _swept(jobs: int) -> float:
             seen += [time.perf_counter()] * (lines - len(seen))
             time.sleep(0.01)
         if process.returncode or len(seen) < 2 * jobs:
-            raise DeriveError("the sweep that was to be timed failed; run derive solve deep_linear to see why")
+            raise DeriveError("the timed sweep failed; run derive solve deep_linear to see why")
         return (seen[-1] - seen[jobs - 1]) / (len(seen) - jobs) * len(seen)

@@ -181,7 +181,8 @@ def _against_networks(accuracy: float, counts: Counts) -> BenchRow:
         f"small networks over one theory solve, outlier to {accuracy:.1%}",
         theirs.seconds / ours.seconds,
         "times",
-        f"L = 3, P = 6, T = 10, last layer, both run and neither scaled: {ours.told}; {theirs.told}, extrapolated in "
+        f"L = 3, P = 6, T = 10, last layer, both measured and neither scaled: {ours.told}; {theirs.told}, "
+        f"extrapolated in "
         f"1/width; outliers are {apart:+.1f} errors apart",
         ours.compilation,
     )
@@ -240,7 +241,7 @@ def fifty_points(references: Path | None) -> Iterator[BenchRow]:
     seconds, peak, expected, told = float(found[0]), float(found[1]), found[2], "; ".join(found[3:])
     told = f"L = 3, D = 10, {FIFTY_SAMPLES} samples, compilation and start included; {told}"
     yield BenchRow("tanh network of 50 points and 50 steps", seconds, "s", told)
-    said = f"at most, of a process of its own; said before it started: {expected}"
+    said = f"at most, in a separate process; estimated before it started: {expected}"
     yield BenchRow("tanh network of 50 points and 50 steps: memory", peak, "GB", said)
 
 

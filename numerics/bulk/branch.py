@@ -227,9 +227,7 @@ class Branch:
             return r, before, after, both[..., 1]
 
         def of_many(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
-            assert isinstance(equations, PolynomialSystem), (
-                "averages over sites have no slopes that are zero by construction"
-            )
+            assert isinstance(equations, PolynomialSystem), "averages over sites have no slopes that vanish identically"
             return _with_one_factorisation(equations, z, r, usual)
 
         if isinstance(equations, PolynomialSystem) and equations.count > SMALL:

@@ -353,7 +353,7 @@ def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarr
     those of `branch`."""
     grid = np.atleast_1d(np.asarray(grid, float))
     if branch.law.settles:
-        raise NumericalError("a density is taken at more or fewer values from point to point; sweep point by point")
+        raise NumericalError("the number of nodes of a density varies from point to point; sweep point by point")
     if isinstance(vars(branch.p)[name], int):
         raise NumericalError("the edge is followed along a real parameter; sweep a whole number value by value")
     edges_with_slopes = _mapped(branch.law, name)(jnp.asarray(grid), branch.p)

@@ -41,7 +41,7 @@ def unconfirmed_edges(branch: Branch, law: SpectralLaw, thorough: bool) -> list[
 def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
     """Return the number of real roots G of the curve at each real z."""
     curve = Curve.of(branch.law, branch.own)
-    assert curve is not None, "a curve is asked about its roots only where there is one"
+    assert curve is not None, "roots of a curve need a curve"
     table = curve.table
     occupied = np.flatnonzero(table.any(axis=1))
     if not occupied.size or occupied[-1] == 0:

@@ -21,7 +21,7 @@ class CertificateCheck:
         layer: the label of the probed matrix, if there are several.
         what: the quantity compared.
         value, expected, closeness: of the solution, of the check, and the tolerance.
-        note: the reason for an omitted comparison, or what it leaves out.
+        note: the reason for an omitted comparison, or its omissions.
         seconds: its time; not saved.
     """
 

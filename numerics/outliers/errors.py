@@ -37,7 +37,7 @@ def _matched(outliers: Sequence[float], replicate: Sequence[float]) -> list[floa
         return list(replicate)
     fewer, more = sorted((outliers, replicate), key=len)
     ways: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
-    """For the first so many of the longer list, the least sum of distances and which of them have it."""
+    """For each prefix of the longer list, the smallest sum of distances and the entries that attain it."""
     ways += [(math.inf, ())] * len(fewer)
     for place, z in enumerate(more):
         for rank in range(min(place + 1, len(fewer)), 0, -1):

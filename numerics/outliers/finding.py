@@ -443,7 +443,7 @@ def _preimages(p: Point, cycle: Cycle, values: Sequence[float]) -> list[list[flo
         def one(s: float, z: float) -> list[float] | None:
             if s == 0 or math.isfinite(z):
                 return [z] if s else []
-            assert cycle.relation is not None, "written wherever there is an inverse"
+            assert cycle.relation is not None, "present if and only if there is an inverse"
             return real_roots([float(c) for c in cycle.relation(p, np.float64(s))])
 
         return [one(s, z) for s, z in zip(values, finite.tolist(), strict=True)]

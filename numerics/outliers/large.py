@@ -150,7 +150,7 @@ class _Vectors:
 
     def small(self, images: np.ndarray) -> np.ndarray:
         """small: the matrix between the vectors; images: its products with the right ones."""
-        assert self.left is not None, "asked only where there are some"
+        assert self.left is not None, "requested only if there are some"
         return np.linalg.solve(self.between, self.left.T @ images)
 
 
@@ -265,7 +265,7 @@ class _OfCycle:
     def _improved(self, matrix: Operator, vectors: _Vectors) -> np.ndarray:
         """Return eigenvalues of a matrix of the last time, with rows in natural order, from right vectors that products
         turn towards its own, as far as other eigenvalues are smaller."""
-        assert vectors.left is not None, "asked only where there are some"
+        assert vectors.left is not None, "requested only if there are some"
         right, left = self._natural(vectors.right.vectors), self._natural(vectors.left)
         images = matrix.apply(right)
         for _ in range(TURNS):

@@ -75,7 +75,7 @@ def balancing(matrix: np.ndarray) -> np.ndarray:
 
 
 def long_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return all eigenvalues in multiple precision, and how far rounding of the entries moves each."""
+    """Return all eigenvalues in multiple precision, and the shift of each due to rounding of the entries."""
     before, flint.ctx.dps = flint.ctx.dps, LONG_DIGITS
     try:
         rows = range(len(matrix))

@@ -34,7 +34,9 @@ class SweepData:
     """A quantity on a grid.
 
     axes: the values of each parameter; values: of the grid's shape, NaN if missing; errors: their standard errors;
-    simulated, simulated_errors: those of a simulation. symbols: LaTeX of parameters.
+    simulated, simulated_errors: those of a simulation. symbols: LaTeX of parameters. diverged: the points without any
+    result; elsewhere a missing value means that the point has no such quantity, such as an outlier below threshold.
+    label: the quantity as printed on an axis.
     """
 
     quantity: str
@@ -44,6 +46,19 @@ class SweepData:
     simulated: np.ndarray | None = None
     simulated_errors: np.ndarray | None = None
     symbols: Mapping[str, str] | None = None
+    diverged: np.ndarray | None = None
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name of the quantity on an axis."""
+        return self.label or self.quantity.replace("_", " ")
+
+    @property
+    def absent(self) -> np.ndarray:
+        """The points that have results, but not this quantity."""
+        missing = ~np.isfinite(self.values)
+        return np.zeros_like(missing) if self.diverged is None else missing & ~self.diverged
 
     def symbol(self, name: str) -> str:
         """Return a parameter as it is printed on an axis."""
@@ -70,14 +85,15 @@ def shown_symbol(name: str, tex: str = "") -> str:
 def draw_sweep(data: SweepData, title: str, log: bool = False) -> Figure:
     """Plot a curve along one parameter; along two a curve for each value of the first, or a map for many.
 
-    Points that diverged, and values off the scale, are hatched. log: a logarithmic scale of the quantity.
+    Points that diverged, and values off the scale, are hatched; points without the quantity are left blank. log: a
+    logarithmic scale of the quantity.
     """
     from matplotlib.figure import Figure
 
     if data.values.ndim not in (1, 2):
         raise ParameterError(f"a figure has one or two axes, and this sweep has {data.values.ndim}: fix a parameter")
     if not np.isfinite(data.values).any():
-        raise ParameterError(f"there is nothing to plot: no point of the sweep has a {data.quantity}")
+        raise ParameterError(f"there is nothing to plot: no point of the sweep has {data.title}")
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     panel = figure.subplots()
     off = ~np.isfinite(data.values)
@@ -86,6 +102,7 @@ def draw_sweep(data: SweepData, title: str, log: bool = False) -> Figure:
     else:
         off |= np.abs(data.values) > OFF_SCALE * np.median(np.abs(data.values[~off]))
     shown = np.where(off, np.nan, data.values)
+    off &= ~data.absent
     *first, (name, along) = data.axes.items()
     if first and len(first[0][1]) > MOST_CURVES:
         spans = np.nanmin(shown) > 0 and np.nanmax(shown) > LOG_SPAN * np.nanmin(shown)
@@ -133,7 +150,10 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
             panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > DECADE * low else (1, 1.5, 2, 3, 5, 7)))
             panel.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
             panel.yaxis.set_minor_formatter(NullFormatter())
-    panel.set_ylabel(data.quantity.replace("_", " "))
+    panel.set_ylabel(data.title)
+    if data.absent.any() and len(places) > 1:  # the axis covers the whole grid
+        margin = 0.05 * np.ptp(places)
+        panel.set_xlim(places.min() - margin, places.max() + margin)
     borders = _borders(places)
     missing = _missing(data.values, off)
     gone = np.flatnonzero(off.reshape(len(members), -1).any(axis=0))
@@ -155,7 +175,7 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
     if panel.get_legend_handles_labels()[1] and not (scaled and not len(gone) and data.simulated is None):
         handles, labels = panel.get_legend_handles_labels()
         kept = [k for k, label in enumerate(labels) if not (scaled and " = " in label)]
-        panel.legend([handles[k] for k in kept], [labels[k] for k in kept], frameon=False, fontsize=8)
+        panel.legend([handles[k] for k in kept], [labels[k] for k in kept], frameon=bool(len(gone)), fontsize=8)
 
 
 def _draw_map(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray, off: np.ndarray, log: bool) -> None:
@@ -166,15 +186,19 @@ def _draw_map(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray, o
     (first, down), (_, along) = data.axes.items()
     x, y = _borders(_places(along)), _borders(_places(down))
     mesh = panel.pcolormesh(x, y, np.ma.masked_invalid(shown), norm=LogNorm() if log else None, cmap="viridis")
-    figure.colorbar(mesh, label=data.quantity.replace("_", " "))
+    figure.colorbar(mesh, label=data.title)
+    keys = []
     if off.any():
         from matplotlib.patches import Rectangle
 
         for j, i in np.argwhere(off):
             corner, wide, high = (x[i], y[j]), x[i + 1] - x[i], y[j + 1] - y[j]
             panel.add_patch(Rectangle(corner, wide, high, fill=False, hatch="////", edgecolor="0.6", linewidth=0))
-        key = Patch(fill=False, hatch="////", edgecolor="0.6", label=_missing(data.values, off))
-        figure.legend(handles=[key], loc="outside lower right", frameon=False, fontsize=8)
+        keys.append(Patch(fill=False, hatch="////", edgecolor="0.6", label=_missing(data.values, off)))
+    if data.absent.any():
+        keys.append(Patch(facecolor="white", edgecolor="0.6", label=f"no {data.title}"))
+    if keys:
+        figure.legend(handles=keys, loc="outside lower right", ncols=len(keys), frameon=False, fontsize=8)
     panel.set_ylabel(data.symbol(first))
     _ticks(panel.yaxis, down)
 

@@ -106,7 +106,8 @@ def draw_both(solution: Prediction, simulation: Samples, title: str, matrices: N
 def _draw_law(panel: Axes, layer: Layer, axis: str) -> None:
     """Plot the density of the bulk, and the outliers as diamonds on the axis.
 
-    If they are so far away that the bulk would be a line, the axis ends beside the bulk, and they are named.
+    If they are so far away that the bulk would shrink to a line, the axis ends next to the bulk, and a legend lists
+    them.
     """
     top = 0.0
     for low, high in layer.bulk_edges:

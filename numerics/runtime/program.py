@@ -192,7 +192,7 @@ class AlikeLabels:
 
 
 class _Nothing:
-    """A closure without numbers, which reports the order parameters that it is asked for."""
+    """A closure without numbers, which records the requested order parameters."""
 
     def __getattr__(self, name: str) -> Callable[..., float]:
         return lambda *_: 0.0
@@ -253,9 +253,7 @@ class Training:
     def refusal(self, name: OrderKey) -> str:
         """Return why a two-time function is unavailable; empty if it is available."""
         if self.jumps and name.kind == "R":
-            return (
-                "a law jumps, and its derivative does not tell how it changes: responses to a source are not followed"
-            )
+            return "a law jumps, so its derivative does not describe its change: responses to a source are not computed"
         _, b = name.of
         return self.refused.get((name.kind, *name.of), self.refused.get((name.kind, "", b), ""))
 

@@ -45,7 +45,7 @@ class QuadratureClosure(ExactClosure):
         self.meetings = _meetings(training, wanted)
         met = [pair for others in self.meetings.values() for pair in others.items()]
         self.remembered = tuple(dict.fromkeys(name for name, together in met if not together))
-        """Laws that others meet at all times."""
+        """Laws whose products with others are averaged at all pairs of times."""
         self.arguments = {name for law in self.remembered for name in self.laws[law].arguments}
         super().__init__(training, p, times, wanted, nodes)
         constants = [vector for vector in training.vectors if vector.role == "constant"]

@@ -21,8 +21,7 @@ from .point import Table
 Array = Any
 
 FEW, REACH, FURTHER = 32, 3.5, 0.25
-"""Number of nodes of the coarsest rule, half-width of its transformed interval, and how much each doubling widens
-it."""
+"""Number of nodes of the coarsest rule, half-width of its transformed interval, and its increase at each doubling."""
 MANY, APART, SLOWLY, TAIL = 512, 0.35, 0.1, 60.0
 """Number of nodes above which nodes between finite ends are equally spaced except in the tails; their spacing in the
 transformed variable, the curvature of the tails, and their length. Averages with a nearly singular resolvent need equal

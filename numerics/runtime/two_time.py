@@ -169,7 +169,7 @@ def sampled_two_time(wanted: Wanted, fields: Mapping[str, RecordedField]) -> dic
 def _response(a: str, b: str, fields: Mapping[str, RecordedField], slot: int) -> Array:
     """Return R[a, b] without the instantaneous response of a field to its own impulse; zero before the delay."""
     slopes, kicks, delay = fields[a].slopes, fields[b].kicks, dict(fields[a].delays).get(b)
-    assert slopes is not None and kicks is not None, "responses are refused where no slopes are followed"
+    assert slopes is not None and kicks is not None, "responses need slopes"
     (times, _, labels, _), (_, kicked_times, kicked_labels) = slopes.shape, kicks.shape
     if delay is None:
         return jnp.zeros((times, labels, kicked_times, kicked_labels))

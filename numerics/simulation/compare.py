@@ -448,7 +448,7 @@ def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[R
 
 
 def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
-    """Return rows for squared overlaps of the outliers beside the bulk, minus the overlap expected by chance at this
+    """Return rows for squared overlaps of the outliers outside the bulk, minus the overlap expected by chance at this
     size.
 
     Spikes that are dependent at infinite size, such as those of parallel teachers, span more directions at finite size.
@@ -506,7 +506,7 @@ def _alignment_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_
 def _vector_groups(
     layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer, squares: Sequence[np.ndarray]
 ) -> Iterator[tuple[list[int], str, np.ndarray]]:
-    """Yield unresolved groups of outliers beside the bulk: their indices, name, and `squares` averaged over
+    """Yield unresolved groups of outliers outside the bulk: their indices, name, and `squares` averaged over
     each group."""
     ends = bulk_ends(layer)
     if ends is None:

@@ -31,7 +31,7 @@ def check_declared(setting: Setting, wanted: Wanted) -> None:
 
 
 class FollowedFields:
-    """The fields of one sample, as far as they are requested."""
+    """The requested fields of one sample."""
 
     def __init__(self, wanted: Wanted, convert: Callable[[Any], Any]):
         self.wanted, self.convert = wanted, convert

@@ -30,8 +30,8 @@ SMALLEST_SIDE = 20
 """Least number of singular values for a fit."""
 
 NEAR = 0.05
-"""Kolmogorov-Smirnov distance up to which a bulk counts as near Marchenko-Pastur: larger values call more trained
-matrices noise."""
+"""Kolmogorov-Smirnov distance up to which a bulk counts as near Marchenko-Pastur: larger values classify more
+trained matrices as noise."""
 
 TAIL = 0.05
 """Fraction of singular values beyond the edge above which a misfitting bulk has a tail instead of an edge."""
@@ -328,7 +328,7 @@ def distance_allowed(count: int) -> float:
 def fit_bulk(squares: np.ndarray, longer: int, level: float) -> Fit:
     """Fit Marchenko-Pastur to squared singular values in descending order.
 
-    Values beyond the edge are set aside and the rest fitted again until nothing changes. If the rest does not follow
+    Values beyond the edge are excluded and the others fitted again until nothing changes. If the rest does not follow
     the law, robust fits start from several guessed fractions of outliers (none, an eighth, a quarter, ...), and the
     best is returned.
     """

@@ -134,7 +134,7 @@ def _hidden(spectrum: FittedSpectrum, eigenvalue: float) -> bool:
 
 def _verdict(spectrum: FittedSpectrum, theory: ExpectedSpectrum, pairs: list[MatchedOutlier], same_shape: bool) -> str:
     if spectrum.verdict == NOT:
-        return "not comparable: the bulk of the matrix is not Marchenko-Pastur and has no edge for comparison"
+        return "not comparable: the bulk of the matrix is not Marchenko-Pastur, so it has no edge to compare"
     if not same_shape:
         root = math.sqrt(theory.edges[0] / theory.edges[1])
         ratio = ((1.0 - root) / (1.0 + root)) ** 2

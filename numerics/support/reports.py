@@ -84,7 +84,7 @@ class BiasCorrection(Described):
 
     @property
     def sentence(self) -> str:
-        return f"subtracted: {self.share:.2f}({self.doubt:.2f}) of the difference to halves"
+        return f"subtracted: {self.share:.2f}({self.doubt:.2f}) of the difference from half passes"
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,11 @@ class ReplicateMethod(Described):
         if self.way == "from the mean":
             return "each solved from the mean's vectors"
         if self.way == "differences":
-            return f"differences, because first-order changes are off by {self.discrepancy:.1g} errors"
-        return f"to first order; differences for the one that changes most agree to {self.discrepancy:.1g} errors"
+            return f"finite differences, because first-order changes are off by {self.discrepancy:.1g} errors"
+        return (
+            "to first order; finite differences for the replicate that changes most agree to "
+            f"{self.discrepancy:.1g} errors"
+        )
 
 
 @dataclass(frozen=True)

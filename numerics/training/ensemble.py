@@ -57,7 +57,7 @@ class Ensemble:
         """Moments of passes that are small, so that they are made once."""
         self.narrow: dict[Part, bool] = {}
         self.means: dict[tuple[tuple[tuple[float, PassSum], ...], OrderKey], Operator] = {}
-        """What several replicas in turn have of means."""
+        """Contributions of several replicates to means, one after another."""
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
         """Store the data of one more pass and return its number."""
@@ -292,7 +292,7 @@ class Near(ReadTogether):
         training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
         columns, resolved = self._columns(part), self.resolved
         if columns is not None:
-            assert isinstance(resolved, Resolved), "else all columns are made"
+            assert isinstance(resolved, Resolved), "otherwise all columns exist"
             resolved = _among(columns, resolved)
         table = _sum(self.ensemble, self.terms, moments, columns)
         if self.mean is None:

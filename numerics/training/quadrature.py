@@ -46,7 +46,7 @@ OF_LAWS = Integrals(
     486,
     Fraction(3, 2),  # as integrals over three variables become expensive quickly
     "Gaussian fields",
-    "the averages over Gaussian fields have not converged: with {nodes} nodes an axis results still move by "
+    "the averages over Gaussian fields have not converged: with {nodes} nodes per axis results still change by "
     "{error:.1e}; try smaller couplings, or fewer steps",
 )
 OF_TRAITS = Integrals(
@@ -54,7 +54,7 @@ OF_TRAITS = Integrals(
     1024,
     Fraction(2),
     "trait",
-    "the averages over the density of a trait have not converged: with {nodes} of its values results still move by "
+    "the averages over the density of a trait have not converged: with {nodes} nodes results still change by "
     "{error:.1e}; if its density has no such moment, cut it off with low=... and high=..., or take fewer steps",
 )
 

@@ -397,7 +397,7 @@ def _check_noise(step: int, sites: int, enlarged: _Pass) -> None:
         later = "does not overflow" if enlarged.overflow is None else f"overflows at step {enlarged.overflow}"
         raise _NoiseDiverged(
             f"the noise of sampled responses has diverged at step {step} with {sites} sites; with {MORE_SITES * sites} "
-            f"sites the pass {later}, so that the model has not diverged; raise --samples by a factor of {MORE_SITES}"
+            f"sites the pass {later}, so the model has not diverged; raise --samples by a factor of {MORE_SITES}"
         )
 
 

@@ -68,8 +68,8 @@ class Trained:
 
     @cached_property
     def failure(self) -> str | None:
-        """Why there are no results: it has overflowed, or grown so far that order parameters have no digits left, or
-        integrals have not converged."""
+        """Why there are no results: it has overflowed, or grown until order parameters have lost all digits,
+        or integrals have not converged."""
         return _failure(self)
 
     @property

@@ -299,3 +299,16 @@ def test_no_two_classes_have_one_name():
         if isinstance(node, ast.ClassDef)
     ]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_no_text_is_computed_and_dropped():
+    """A text without parentheses that goes on in a new line is a statement of its own, which does nothing."""
+    dropped = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for package in ("derive", "numerics")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr)
+        and any(isinstance(part, ast.JoinedStr) for part in (node.value, getattr(node.value, "body", None)))
+    ]
+    assert not dropped

@@ -230,7 +230,7 @@ def test_teachers_given_as_orthonormal_are_alike():
         ("gram=[[1,2],[2,1]]", "negative eigenvalue -1"),
         ("gram=[[1,0.2],[0.3,1]]", "not symmetric"),
         ("gram=[1,1]", "it must be C by C"),
-        ("strengths=[1,2,3] gram=[[1,0],[0,1]]", "they must be the same"),
+        ("strengths=[1,2,3] gram=[[1,0],[0,1]]", "entries along"),
         ("C=3 strengths=[1,2]", "leave C out"),
         ("strengths=5", "write it in brackets"),
         ("strengths=nothing.npz", "there is no such file"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import namedtuple
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import derive
+from derive.results.spectra import verdict_of
 
 RNG = np.random.default_rng(0)
 FIRST, SECOND, BIAS = RNG.standard_normal((60, 40)), RNG.standard_normal((30, 60)), np.zeros(60)
@@ -106,6 +108,12 @@ def test_two_models_show_what_changed_and_small_types_are_read():
     assert found.before == found.file == "dict" and found.changes[0].moved == pytest.approx(1.0, abs=0.1)
     assert {one.name for one in found.skipped} == {"key", "n"}
     assert found.to_frame().loc["W", "verdict"] == "noise, and 1 outlier above the bulk"
+
+
+def test_a_verdict_counts_the_rows_of_a_localised_vector():
+    spiked = np.random.default_rng(0).standard_normal((200, 100))
+    spiked[3] += 8.0
+    assert re.search(r"; .* [0-9.()]+ of 200 rows$", verdict_of(derive.spectra({"W": spiked})["W"]))
 
 
 @pytest.mark.parametrize("model", [3, None, {}, Module, {"a": "text"}, jnp.tanh])

@@ -366,6 +366,8 @@ def test_a_plot_that_cannot_be_written_is_refused_first(plot: str, word: str):
         (("solve", "spiked_wigner", "gamma0=linspace(0,1,3)"), "gamma0=0.1:0.5:9"),
         (("solve", "spiked_wigner", "--grid", "0.1,x"), "LOW:HIGH:COUNT"),
         (("stability", "spiked_wigner"), "--of"),
+        (("stability", "deep_linear", "--path"), "solve, "),
+        (("solve", "deep_linear", "--curvature=0"), "stability has it"),
     ],
 )
 def test_bad_arguments_are_refused_in_one_sentence(arguments: tuple[str, ...], word: str):

@@ -253,7 +253,7 @@ def _run(*arguments: str):
             ("--of", "threshold", "--parameter", "theta", "--in", "theta", "--at", "S=1"),
             "open parameters are",
         ),
-        ("trained_product", ("--of", "outlier", "--in", "1/p"), "no eigenproblem gives"),
+        ("trained_product", ("--of", "outlier", "--in", "1/p"), "does not reduce to an eigenproblem"),
     ],
 )
 def test_requests_out_of_reach_are_one_sentence(name, arguments, sentence):

@@ -284,7 +284,7 @@ def test_a_theory_is_pickled_as_what_it_was_loaded_from(tmp_path, monkeypatch):
     with pytest.raises(DeclarationError, match="changed"):
         pickle.loads(packed)
     for declared in (derive.load(SPIKE), SPIKE, SPIKE.parameters[0]):
-        with pytest.raises(DeclarationError, match="into a file"):
+        with pytest.raises(DeclarationError, match="to a file"):
             pickle.dumps(declared)
 
 

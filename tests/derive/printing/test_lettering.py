@@ -137,7 +137,7 @@ def test_letters_that_do_not_fit_are_refused(more, message):
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [((0, "x"), "scale is 0"), (("theta", "x"), "text"), ("", "not a letter"), ("a$b", "signs that end")],
+    [((0, "x"), "scale is 0"), (("theta", "x"), "text"), ("", "not a letter"), ("a$b", "characters that end")],
 )
 def test_a_letter_is_latex_perhaps_with_a_scale(value, message):
     with pytest.raises(DeclarationError, match=message):

@@ -51,6 +51,27 @@ def test_a_map_hatches_what_diverged_and_leaves_it_out_of_the_scale():
         assert [text.get_text() for text in legend.get_texts()] == [word]
 
 
+def test_points_below_threshold_are_blank_and_not_diverged():
+    swept = derive.load("spiked_wigner").sweep(gamma0=[0.5, 1.5, 2])
+    (panel,) = swept.plot("outlier_1").axes
+    assert not panel.patches and panel.get_legend() is None
+    axes = {"a": list(range(11)), "b": [1, 2]}
+    values = np.arange(1.0, 23.0).reshape(11, 2)
+    values[0, 0] = values[1, 1] = np.nan
+    diverged = np.zeros((11, 2), bool)
+    diverged[1, 1] = True
+    figure = draw_sweep(SweepData("outlier_1", axes, values, diverged=diverged), "")
+    assert len(figure.axes[0].patches) == 1
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["diverged", "no outlier 1"]
+
+
+@pytest.mark.long
+def test_a_quantity_of_the_only_layer_needs_no_label():
+    swept = derive.load("deep_linear").sweep(L=1, T=4, gamma0=[4, 6], layer="0")
+    (panel,) = swept.plot("outlier_1").axes
+    assert panel.get_ylabel() == "outlier 1 of layer 0"
+
+
 def test_symbols_that_cannot_be_drawn_are_names():
     assert shown_symbol("lam", r"\lambda") == r"$\lambda$" and shown_symbol("eta") == r"$\eta$"
     assert shown_symbol("x", r"\notacommand") == "x" and shown_symbol("batch_size") in ("batch size", "$batch_{size}$")

@@ -71,10 +71,10 @@ COMPILED = (
     "solved, or refused in a sentence",
     "every symbol renamed",
     "exact against sampled",
-    "more steps, the same before",
+    "more steps, equal before",
     "W^T W against W W^T",
     "generated code against exact arithmetic",
-    "one label for all that are alike against every label",
+    "one label for all equivalent ones against every label",
 )
 """The laws that say something about compiled code which exact arithmetic does not see; the others are in selftest."""
 
@@ -84,7 +84,7 @@ def shortened(draft: Draft, steps: int) -> Draft:
     return draft if draft.clock is None else draft.with_value(draft.clock.steps, steps)
 
 
-@pytest.mark.long_cases("one label for all that are alike against every label")
+@pytest.mark.long_cases("one label for all equivalent ones against every label")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 def test_law_holds_for_what_is_compiled(name):
