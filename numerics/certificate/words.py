@@ -458,10 +458,11 @@ class LargeVector(Entrywise):
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray], labels: int | None = None) -> LargeVector:
         """Return the vector with a linear map applied to its labels."""
+        width = change(np.zeros((1, self.labels))).shape[1] if labels is None else labels
         if self.terms is None:
-            width = change(np.zeros((1, self.labels))).shape[1] if labels is None else labels
             return self.unknown(width)
-        return _nonzero_vector(self.ensemble, self.size, {key: change(rows) for key, rows in self.terms.items()})
+        terms = {key: change(rows) for key, rows in self.terms.items()}
+        return _nonzero_vector(self.ensemble, self.size, terms, width)
 
     def within(self, word: Word, size: int, scale: float) -> LargeVector:
         """Return scale times a word applied to the vector."""
@@ -573,7 +574,7 @@ def _widened(rows: np.ndarray, labels: int) -> np.ndarray:
     return rows if rows.shape[1] == labels else np.broadcast_to(rows, (len(rows), labels))
 
 
-def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
+def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int) -> LargeVector:
     """Return a vector of the non-zero terms; unknown if they are too many or too long."""
     nonzero = {key: rows for key, rows in terms.items() if rows.any()}
     width = next((rows.shape[1] for rows in terms.values()), labels)

@@ -121,6 +121,7 @@ def test_fields_before_their_start_are_zero_vectors():
     past.append(1.5)
     assert every.overlaps(past[0], past[0])[0, 1] == 2.25 and every.overlaps(past[-1], past[0]).tolist() == [[0, 0]] * 2
     assert outer_product(past[-2], past[0]).dyads != UNKNOWN
+    assert (-past[-1] / 2).labels == past[-1].labels == 2
 
 
 # -- the declared equations at other values
