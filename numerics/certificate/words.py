@@ -286,8 +286,8 @@ class TraitNumbers(Entrywise):
     size: int
     axes: tuple[int, ...]
     values: np.ndarray
-    weights: Mapping[int, tuple[np.ndarray, np.ndarray]]
-    """Of a fine and a coarse rule, by axis; the same object twice for a sum over values."""
+    weights: Mapping[int, tuple[np.ndarray, ...]]
+    """Of a fine rule and of coarser ones, by axis; one alone for a sum over values."""
 
     __array_ufunc__ = None
     kind = TRAIT
@@ -329,17 +329,14 @@ class TraitNumbers(Entrywise):
 
     @property
     def mean(self) -> float:
-        """The mean over sites; NaN if the coarse and the fine rule disagree."""
-        fine = self._mean(0)
-        if all(one is other for one, other in self.weights.values()):
-            return fine
-        coarse = self._mean(1)
-        return fine if abs(fine - coarse) <= CONVERGED * (1 + abs(fine)) else math.nan
+        """The mean over sites; NaN if a coarse rule disagrees with the fine one."""
+        fine, *coarse = (self._mean(rule) for rule in range(max(map(len, self.weights.values()), default=1)))
+        return fine if all(abs(fine - one) <= CONVERGED * (1 + abs(fine)) for one in coarse) else math.nan
 
     def _mean(self, rule: int) -> float:
         total = self.values
         for axis in reversed(self.axes):
-            total = total @ self.weights[axis][rule]
+            total = total @ self.weights[axis][min(rule, len(self.weights[axis]) - 1)]
         mean: float = as_number(total)
         return mean
 
