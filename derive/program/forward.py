@@ -533,6 +533,7 @@ class Lowering:
         for sites in self.needs.sites:
             entries.append((sites.key, self._law_of_sites(sites)))
         for table in self.needs.tables:
+            self.remembered.update(dict.fromkeys(field for kind, field in (table.left, table.right) if kind == "C"))
             ends = (ir.Quoted(part) for kind, field in (table.left, table.right) for part in (kind, field.name))
             entries.append((table.key, ir.Op("by_value", (ir.Quoted(table.sector.name), *ends))))
         return tuple(entries)

@@ -199,9 +199,9 @@ def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[...
     def trait_of_density(rng: Any, xp: Any, size: int, function: Any, low: Any, high: Any) -> TraitNumbers:
         return _trait(size, *_density_rule(function, low, high))
 
-    def _trait(size: int, values: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> TraitNumbers:
+    def _trait(size: int, values: np.ndarray, *weights: np.ndarray) -> TraitNumbers:
         traits.append(len(traits))
-        return TraitNumbers(ensemble, size, (traits[-1],), values, {traits[-1]: (fine, coarse)})
+        return TraitNumbers(ensemble, size, (traits[-1],), values, {traits[-1]: weights})
 
     traits: list[int] = []
     whole = {"repeated": 1, "in_order": 0, "mixed_along": 1, "total_along": 0, "total": 0}
@@ -227,16 +227,20 @@ def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[...
     }
 
 
-QuadratureRule = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Nodes, with the weights of a fine rule and of a coarse one."""
+QuadratureRule = tuple[np.ndarray, ...]
+"""Nodes, with the weights of a fine rule and of coarser ones; of one rule alone for a sum over values."""
 
 
 def _density_rule(function: Callable[[Any], Any], low: Any, high: Any) -> QuadratureRule:
-    """Return the quadrature of a density; the coarse rule has every second node."""
+    """Return the quadrature of a density; the coarse rules have every second and every third node.
+
+    A kink halfway between two nodes has the same error with every second node; one with the same error in all three
+    does not exist.
+    """
     law = density(function, low, high, NODES, np)
-    fine = np.asarray(law.weights, float)
-    coarse = np.where(np.arange(NODES) % 2, 0.0, fine)
-    return np.asarray(law.values, float), fine / fine.sum(), coarse / coarse.sum()
+    weights = np.asarray(law.weights, float)
+    rules = (np.where(np.arange(NODES) % stride, 0.0, weights) for stride in (1, 2, 3))
+    return np.asarray(law.values, float), *(rule / rule.sum() for rule in rules)
 
 
 def _rule(law: tuple[Any, ...]) -> QuadratureRule:
@@ -245,21 +249,19 @@ def _rule(law: tuple[Any, ...]) -> QuadratureRule:
     if kind in ("discrete", "mixture"):
         shares = table(numbers[0]) / sum(numbers[0])
         if kind == "discrete":
-            return table(numbers[1]), shares, shares
-        parts = [_rule(part) for part in numbers[1]]
-        fine, coarse = (
-            np.concatenate([share * part[k] for share, part in zip(shares, parts, strict=True)]) for k in (1, 2)
-        )
-        return table(np.concatenate([part[0] for part in parts])), fine, coarse
+            return table(numbers[1]), shares
+        nodes, *rules = zip(*map(_rule, numbers[1]), strict=True)
+        scaled = (np.concatenate([share * one for share, one in zip(shares, rule, strict=True)]) for rule in rules)
+        return np.concatenate(nodes), *scaled
     function, low, high = _STANDARD[kind]
-    nodes, fine, coarse = _density_rule(function, low, high)
+    nodes, *weights = _density_rule(function, low, high)
     if kind == "uniform":
         low, high = numbers
-        return table(low + (high - low) * nodes), fine, coarse
+        return table(low + (high - low) * nodes), *weights
     if kind in ("normal_law", "log_normal"):
         nodes = numbers[0] + numbers[1] * nodes
-        return entrywise(np.exp, nodes) if kind == "log_normal" else table(nodes), fine, coarse
-    return table(numbers[0] * nodes), fine, coarse
+        return entrywise(np.exp, nodes) if kind == "log_normal" else table(nodes), *weights
+    return table(numbers[0] * nodes), *weights
 
 
 def _normal_density(x: Any) -> Any:

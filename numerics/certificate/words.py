@@ -313,8 +313,8 @@ class TraitNumbers(Entrywise):
     size: int
     axes: tuple[int, ...]
     values: np.ndarray
-    weights: Mapping[int, tuple[np.ndarray, np.ndarray]]
-    """Of a fine and a coarse rule, by axis; the same object twice for a sum over values."""
+    weights: Mapping[int, tuple[np.ndarray, ...]]
+    """Of a fine rule and of coarser ones, by axis; one alone for a sum over values."""
 
     __array_ufunc__ = None
     kind = TRAIT
@@ -356,17 +356,14 @@ class TraitNumbers(Entrywise):
 
     @property
     def mean(self) -> float:
-        """The mean over sites; NaN if the coarse and the fine rule disagree."""
-        fine = self._mean(0)
-        if all(one is other for one, other in self.weights.values()):
-            return fine
-        coarse = self._mean(1)
-        return fine if abs(fine - coarse) <= CONVERGED * (1 + abs(fine)) else math.nan
+        """The mean over sites; NaN if a coarse rule disagrees with the fine one."""
+        fine, *coarse = (self._mean(rule) for rule in range(max(map(len, self.weights.values()), default=1)))
+        return fine if all(abs(fine - one) <= CONVERGED * (1 + abs(fine)) for one in coarse) else math.nan
 
     def _mean(self, rule: int) -> float:
         total = self.values
         for axis in reversed(self.axes):
-            total = total @ self.weights[axis][rule]
+            total = total @ self.weights[axis][min(rule, len(self.weights[axis]) - 1)]
         return as_number(total)
 
     def _arithmetic(self, function: Callable[..., Any], other: Any, turned: bool = False) -> Any:
@@ -453,10 +450,11 @@ class LargeVector(Entrywise):
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray], labels: int | None = None) -> LargeVector:
         """Return the vector with a linear map applied to its labels."""
+        width = change(np.zeros((1, self.labels))).shape[1] if labels is None else labels
         if self.terms is None:
-            width = change(np.zeros((1, self.labels))).shape[1] if labels is None else labels
             return self.unknown(width)
-        return _nonzero_vector(self.ensemble, self.size, {key: change(rows) for key, rows in self.terms.items()})
+        terms = {key: change(rows) for key, rows in self.terms.items()}
+        return _nonzero_vector(self.ensemble, self.size, terms, width)
 
     def within(self, word: Word, size: int, scale: float) -> LargeVector:
         """Return scale times a word applied to the vector."""
@@ -568,7 +566,7 @@ def _widened(rows: np.ndarray, labels: int) -> np.ndarray:
     return rows if rows.shape[1] == labels else np.broadcast_to(rows, (len(rows), labels))
 
 
-def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
+def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int) -> LargeVector:
     """Return a vector of the non-zero terms; unknown if they are too many or too long."""
     nonzero = {key: rows for key, rows in terms.items() if rows.any()}
     width = next((rows.shape[1] for rows in terms.values()), labels)

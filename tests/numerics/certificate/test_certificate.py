@@ -41,7 +41,7 @@ from derive.cli import main
 from derive.codegen import solver_files
 from numerics.certificate.blocks import BlockRows, IdentityPlus
 from numerics.certificate.checking import check_bulk, check_spikes, check_training
-from numerics.certificate.declared import STEPS, DeclaredPast, Functions
+from numerics.certificate.declared import STEPS, DeclaredPast, Functions, _density_rule
 from numerics.certificate.edges import unconfirmed_edges
 from numerics.certificate.expected import Courses, expect
 from numerics.certificate.recording import Recording, Tape
@@ -108,7 +108,7 @@ def test_functions_of_entries_and_of_traits_are_words_where_quadrature_reaches()
     every = DeclaredEnsemble()
     functions, v = Functions(np, every), every.vector(DrawnLetter(SIZE, 1))
     weights = np.array([0.5, 0.5])
-    s = TraitNumbers(every, SIZE, (0,), np.array([-1.0, 2.0]), {0: (weights, weights)})
+    s = TraitNumbers(every, SIZE, (0,), np.array([-1.0, 2.0]), {0: (weights,)})
     assert (2.0 - abs(s)).mean == pytest.approx(0.5) and (s < 0).mean == pytest.approx(0.5)
     assert functions.select([s < 0, True], [3.0, s], 0.0).mean == pytest.approx(2.5)
     assert functions.select([v > 9, v < -9], [v, 5.0], v**2).mean_row().item() == pytest.approx(1, rel=1e-9)
@@ -121,6 +121,16 @@ def test_fields_before_their_start_are_zero_vectors():
     past.append(1.5)
     assert every.overlaps(past[0], past[0])[0, 1] == 2.25 and every.overlaps(past[-1], past[0]).tolist() == [[0, 0]] * 2
     assert outer_product(past[-2], past[0]).dyads != UNKNOWN
+    assert (-past[-1] / 2).labels == past[-1].labels == 2
+
+
+@pytest.mark.parametrize("kink", [0.5, 0.3, 0.1234])
+def test_a_mean_of_a_density_over_a_kink_is_unknown(kink):
+    """Also halfway between two nodes, where every second node has the same error as all."""
+    nodes, *rules = _density_rule(np.ones_like, 0.0, 1.0)
+    s = TraitNumbers(DeclaredEnsemble(), SIZE, (0,), nodes, {0: rules})
+    assert (s * s).mean == pytest.approx(1 / 3, rel=1e-9)
+    assert math.isnan(abs(s - kink).mean)
 
 
 # -- the declared equations at other values

@@ -203,6 +203,28 @@ def on_a_diagonal(law):
     )
 
 
+@pytest.mark.long
+def test_a_drawn_spike_beside_one_with_traits_is_gaussian_in_linear_laws():
+    """Its covariances are needed by groups of sites alone."""
+    T = parameter("T", default=1, domain=whole_positive)
+    D, t = sectors("D"), training_clock("t", steps=T)
+    gain = trait("gain", D, values=[0.5, 1.5])
+    outliers = []
+    for g in (drawn("g", D, discrete([-1, 1])), normal("g", D)):
+        y, W = field("y", D, t), weights("W", D, D, t)
+        K = diag(1 + gain / 2) @ W(T)
+        equations = [
+            Eq(y(0), gain * normal("y0", D)),
+            Eq(y(t + 1), (1 + gain) * y(t)),
+            Eq(W(0), gaussian("B", D, D)),
+            Eq(W(t + 1), W(t) + 2 / sqrt(D) * outer(g, y(t))),
+        ]
+        outliers.append(derive.load(Model(parameters=(T,), equations=equations, probe=spectrum(K.T @ K / D))).solve())
+    drawn_outliers, normal_outliers = (solution.outliers for solution in outliers)
+    assert drawn_outliers.size == 1
+    np.testing.assert_allclose(drawn_outliers, normal_outliers, rtol=1e-10)
+
+
 def test_the_law_of_a_vector_on_a_diagonal_counts_beyond_its_moments():
     """The bulk sees the law of what stands on a diagonal, also where all training laws are linear."""
     rules = {f"{f.field}": f.rule for f in expand_declaration(on_a_diagonal(discrete([-1, 1, 2]))).fields}
