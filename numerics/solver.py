@@ -26,20 +26,19 @@ from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
     CycleSpectrum,
-    Eigenvalues,
     Outlier,
-    cycle_eigenvalues,
     cycle_spectra,
     find_outliers,
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.large import LargeSpectrum, is_large, large_spectrum, largest_rows
 from numerics.outliers.overlaps import are_resolved, spike_overlaps, spike_spans
-from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
+from numerics.outliers.paths import Course, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
 from numerics.outliers.replicas import Replicas, replica_outliers
 from numerics.outliers.restriction import Steps
+from numerics.outliers.together import SolvedCycles, solve_cycles
 from numerics.runtime.interface import ObservableOf, Probe
 from numerics.runtime.point import Point
 from numerics.solution import Layer, Prediction
@@ -199,14 +198,17 @@ def _along(options: Options) -> bool | None:
 
 @dataclass(frozen=True)
 class LayerProblem:
-    """The problem of the outliers of a matrix, with the eigenvalues of the cycles of each summand of A(z) at the end
-    and at all times."""
+    """The problem of the outliers of a matrix, with the eigenvalues of the cycles of each summand of A(z)."""
 
     law: SpectralLaw
     problem: SpikedProblem
     parts: tuple[Component, ...]
-    cycles: list[list[Eigenvalues]] | None = None
-    early: list[Early | None] | None = None
+    cycles: tuple[SolvedCycles, ...] | None = None
+
+    @property
+    def summands(self) -> list[tuple[Component, SolvedCycles | None]]:
+        """The summands of A(z) with the eigenvalues of their cycles, if those are known."""
+        return list(zip(self.parts, self.cycles or [None] * len(self.parts), strict=True))
 
 
 @in_float64
@@ -222,29 +224,37 @@ def _pose_together(
     branches: dict[tuple[Any, ...], Branch] = {}
     wanted: dict[tuple[Any, ...], list[float]] = {}
     found: list[dict[Probe, LayerProblem]] = [{} for _ in points]
-    for values, trained, known in zip(points, tables, found, strict=True):
-        if trained is None or trained.failure is not None:
-            continue
-        for matrix in solver.matrices:
-            if matrix.probe in known or not (layers is None or matrix.label in layers):
+    for matrix in {m.probe: m for m in solver.matrices if layers is None or m.label in layers}.values():
+        posed: list[tuple[int, tuple[Any, ...], LayerProblem]] = []
+        for number, (values, trained) in enumerate(zip(points, tables, strict=True)):
+            if trained is None or trained.failure is not None:
                 continue
-            try:
+            with suppress(NumericalError):
                 own = solver.branch(values, matrix, trained.order)
                 key = (own.law, own.own)
                 branch = branches.setdefault(key, own)
                 law = law_of(branch)
                 problem = SpikedProblem(as_settled(matrix.probe, own), own.p, trained.order, branch, _excluded(law))
-                parts = components_of(problem)
-                cycles = [cycle_eigenvalues(one.problem) for one in parts] if matrix.probe.reduced else None
-                early: list[Early | None] = [None] * len(parts)
-                if cycles is not None and _is_wanted(path, solver, matrix):
-                    steps = _steps(solver, own.p, values)
-                    early = [early_eigenvalues(one.problem, one.steps(steps)) for one in parts]
-                for one, of_cycles, at_times in zip(parts, cycles, early, strict=True) if cycles else ():
-                    wanted.setdefault(key, []).extend(places_to_ask(one.problem, of_cycles, at_times))
-            except NumericalError:
+                posed.append((number, key, LayerProblem(law, problem, components_of(problem))))
+        if not posed:
+            continue
+        if not matrix.probe.reduced:
+            for number, _, known in posed:
+                found[number][matrix.probe] = known
+            continue
+        steps = _steps(solver, posed[0][2].problem.p, points[0]) if _is_wanted(path, solver, matrix) else None
+        by_summand = [
+            solve_cycles([one.problem for one in some], None if steps is None else some[0].steps(steps))
+            for some in zip(*(known.parts for *_, known in posed), strict=True)
+        ]
+        for (number, key, known), solved in zip(posed, zip(*by_summand, strict=True), strict=True):
+            done = tuple(one for one in solved if one is not None)
+            if len(done) < len(solved):
                 continue
-            known[matrix.probe] = LayerProblem(law, problem, parts, cycles, early)
+            with suppress(NumericalError):
+                for part, one in zip(known.parts, done, strict=True):
+                    wanted.setdefault(key, []).extend(places_to_ask(part.problem, one.last, one.early))
+                found[number][matrix.probe] = replace(known, cycles=done)
     for key, places in wanted.items():
         with suppress(NumericalError):
             branches[key].ask(np.array(places))
@@ -331,11 +341,7 @@ def _layer(
         along = along and path is not None  # it takes ten times as long as the outliers of the last time
     if along:
         steps = _steps(solver, problem.p, values)
-    none = [None] * len(known.parts)
-    isolated = [
-        _isolated(part, of_cycles, steps, trained, tell)
-        for part, of_cycles in zip(known.parts, known.cycles or none, strict=True)
-    ]
+    isolated = [_isolated(part, solved, steps, trained, tell) for part, solved in known.summands]
     cycles, large = isolated[0].cycles, isolated[0].large
     found = sorted(
         (z for one, of in zip(isolated, known.parts, strict=True) for z in one.outliers * of.multiplicity),
@@ -381,12 +387,11 @@ def _layer(
 
 def _course(known: LayerProblem, isolated: Sequence[Isolated], steps: Steps, trained: Trained, tell: Report) -> Course:
     """Return the outliers at every time, from those of each direct summand of A(z)."""
-    early = known.early or [None] * len(known.parts)
     courses = [
-        outlier_path(summand.problem, summand.steps(steps), tell, trained.nearby.orders, eigenvalues)
+        outlier_path(summand.problem, summand.steps(steps), tell, trained.nearby.orders, solved and solved.early)
         if one.large is None or one.large.course is None
         else one.large.course
-        for summand, one, eigenvalues in zip(known.parts, isolated, early, strict=True)
+        for (summand, solved), one in zip(known.summands, isolated, strict=True)
     ]
     return joined_paths(courses, known.parts)
 
@@ -401,14 +406,14 @@ class Isolated:
 
 
 def _isolated(
-    summand: Component, known: list[Eigenvalues] | None, steps: Steps | None, trained: Trained, tell: Report
+    summand: Component, known: SolvedCycles | None, steps: Steps | None, trained: Trained, tell: Report
 ) -> Isolated:
     problem = summand.problem
     if known is None and is_large(problem):
         with suppress(Lost):
             large = large_spectrum(problem, steps and summand.steps(steps), trained.nearby, tell)
             return Isolated(large.outliers, None, large)
-    cycles = cycle_spectra(problem, known) if problem.probe.reduced else None
+    cycles = cycle_spectra(problem, known and known.last) if problem.probe.reduced else None
     return Isolated(find_outliers(problem, cycles), cycles, None)
 
 

@@ -26,7 +26,8 @@ def solutions(cut: Cut, journal: Journal) -> dict[int, Found]:
 def _results(journal: Journal, name: str, count: int = 1) -> list[Found]:
     """Return the results of a finished unit, one for each of its points."""
     try:
-        results = read(journal.done[name])
+        held = journal.done[name]
+        results = read(held) if isinstance(held, str) else held
         if len(results) != count:
             raise ValueError(f"{len(results)} results for {count} points")
     except ValueError:

@@ -21,7 +21,7 @@ from derive.language.model import Model
 from derive.results import Sweep
 from derive.support.interrupts import check, saying
 from derive.sweeps.journal import Journal, opened
-from derive.sweeps.units import Unit, written
+from derive.sweeps.units import Unit, UnitResults, results_of
 from derive.sweeps.watching import Progress, Watch
 from derive.sweeps.workers import Crew, GivenExecutor, Here, Processes, cluster, run
 from numerics.options import CORES, Options, SweepOptions
@@ -212,8 +212,8 @@ class Sweeping:
             return set()
         watch.start(missing)
 
-        def kept(unit: Unit, line: str) -> None:
-            journal.add(unit.name, line)
+        def kept(unit: Unit, results: UnitResults) -> None:
+            journal.add(unit.name, results)
             watch.finished(unit)
             check()
 
@@ -250,9 +250,9 @@ def sweeping_of(
 def _timed(unit: Unit, journal: Journal) -> float:
     """Compute a unit in this process, store it, and return its seconds."""
     start = time.perf_counter()
-    line = written(unit)
+    results = results_of(unit)
     if unit.name not in journal.done:
-        journal.add(unit.name, line)
+        journal.add(unit.name, results)
     return time.perf_counter() - start
 
 

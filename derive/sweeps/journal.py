@@ -23,6 +23,7 @@ from derive.errors import DeriveError
 from derive.support.bounds import JOURNAL_LINE, JOURNAL_SIZE
 from derive.support.guarded import digest, parsed_json, read_bytes, write_whole
 from derive.support.shapes import fits
+from derive.sweeps.units import UnitResults, as_line
 
 FORMAT = 2
 SYNCED_EVERY = 2.0
@@ -38,18 +39,23 @@ def fingerprint(about: About) -> str:
 
 @dataclass
 class Journal:
-    """The finished units of one sweep; in memory only without a path. places: line numbers of units."""
+    """The finished units of one sweep; in memory only without a path.
+
+    done: the results of each, as a line, or as objects if they were computed in this process. places: line numbers of
+    units.
+    """
 
     path: Path | None
     about: About
-    done: dict[str, str]
+    done: dict[str, UnitResults]
     places: dict[str, int] = field(default_factory=dict)
     _file: FileIO | None = None
     _synced: float = 0.0
 
-    def add(self, unit: str, line: str) -> None:
+    def add(self, unit: str, results: UnitResults) -> None:
         """Append the results of a unit; once this returns, a crash of this process does not lose them."""
         if self._file is not None:
+            line = results if isinstance(results, str) else as_line(results)
             try:
                 _append(self._file, _line(fingerprint(self.about), unit, line))  # survives a crash of this process
                 if time.monotonic() - self._synced > SYNCED_EVERY:
@@ -57,7 +63,7 @@ class Journal:
                     self._synced = time.monotonic()
             except OSError as error:
                 raise self._full(error) from None
-        self.done[unit] = line
+        self.done[unit] = results
 
     def place(self, unit: str) -> str:
         """Return the location of a unit for a message."""
@@ -99,7 +105,7 @@ def opened(path: Path | None, about: About, write: bool = True) -> Journal:
             why = _differs(content.about, about)
             if why:
                 raise DeriveError(f"{path} is the journal of another sweep: {why}; name another --journal")
-            journal, good = Journal(path, about, content.units, content.places), content.length
+            journal, good = Journal(path, about, dict(content.units), content.places), content.length
     if not write:
         return journal
     try:

@@ -1,4 +1,4 @@
-"""A unit of a sweep: the work of one worker, from plain data to one line of JSON.
+"""A unit of a sweep: the work of one worker, from plain data to results, which travel as one line of JSON.
 
 The points and samples of a unit, and every number, depend on the sweep alone and not on the worker: points of a unit
 are solved as one batch in their order, and a sample's random numbers are those of its seed.
@@ -68,6 +68,8 @@ class Unit:
 Tell = Callable[[float, str], None]
 Found = dict[str, Any]
 """The parts of a solution or sample by name, or under "error" the reason why there is none."""
+UnitResults = str | list[Found]
+"""The results of all points of a unit: a line of JSON from elsewhere, or objects computed in this process."""
 
 
 def computed(unit: Unit) -> str:
@@ -81,20 +83,24 @@ def computed(unit: Unit) -> str:
                 f"a worker has {library} {here[library]}, but the sweep was started with {version}; install the same"
             )
     with _ONE_AT_A_TIME:
-        return written(unit)
+        return as_line(results_of(unit))
 
 
-def written(unit: Unit, tell: Tell | None = None) -> str:
-    """Return the same for any library versions; tell: progress callback."""
+def results_of(unit: Unit, tell: Tell | None = None) -> list[Found]:
+    """Return the results of all points of a unit with any library versions; tell: progress callback."""
     import warnings
 
     import numpy as np
 
-    from derive.results.saving import Pool
-
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow is reported as an error of ours
-        found = _solved(unit, tell) if unit.kind == "solve" else [_sampled(unit, tell)]
+        return _solved(unit, tell) if unit.kind == "solve" else [_sampled(unit, tell)]
+
+
+def as_line(found: list[Found]) -> str:
+    """Return results as one line of JSON."""
+    from derive.results.saving import Pool
+
     pool = Pool()
     results = pool.encoded(found)
     numbers = base64.b64encode(pool.numbers().astype("<f8").tobytes()).decode()
@@ -102,7 +108,7 @@ def written(unit: Unit, tell: Tell | None = None) -> str:
 
 
 def read(line: str) -> list[Found]:
-    """Parse a line of `computed`; raise ValueError for anything else."""
+    """Parse a line of `as_line`; raise ValueError for anything else."""
     import numpy as np
 
     from derive.results.files import decoded

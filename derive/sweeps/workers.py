@@ -14,13 +14,13 @@ from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 from derive.errors import DeriveError
 from derive.support.extras import optional
 from derive.support.interrupts import not_for_children
 from derive.sweeps.threads import environment_of_one_thread
-from derive.sweeps.units import Tell, Unit, computed, written
+from derive.sweeps.units import Tell, Unit, UnitResults, computed, results_of
 
 MOST_LOSSES = 3
 """Lost workers after which a unit is abandoned."""
@@ -28,22 +28,22 @@ MOST_LOSSES = 3
 LONGEST_END = 0.5
 """Seconds to wait for the shutdown of a pool whose processes have ended."""
 
-Done = Callable[[Unit, str], None]
+Done = Callable[[Unit, UnitResults], None]
 
 
 class Crew(Protocol):
     """The interface of workers.
 
-    room(): whether they accept one more unit. gone(future): handle a dead worker; return whether another is available.
+    room(): whether they accept one more unit. submit(unit): start it; its future has UnitResults. gone(future): handle a dead worker; return whether another is available.
     """
 
     def room(self) -> bool: ...
 
-    def submit(self, unit: Unit) -> Future[str]: ...
+    def submit(self, unit: Unit) -> Future[Any]: ...
 
-    def gone(self, future: Future[str]) -> bool: ...
+    def gone(self, future: Future[Any]) -> bool: ...
 
-    def free(self, future: Future[str]) -> None: ...
+    def free(self, future: Future[Any]) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -55,7 +55,7 @@ def run(units: Sequence[Unit], crew: Crew, done: Done) -> list[str]:
     are stored.
     """
     waiting, losses, lost = deque(units), Counter[str](), []
-    running: dict[Future[str], Unit] = {}
+    running: dict[Future[Any], Unit] = {}
     try:
         while waiting or running:
             while waiting and crew.room():
@@ -183,19 +183,19 @@ class Here:
     def room(self) -> bool:
         return self.idle
 
-    def submit(self, unit: Unit) -> Future[str]:
-        future: Future[str] = Future()
+    def submit(self, unit: Unit) -> Future[UnitResults]:
+        future: Future[UnitResults] = Future()
         self.idle = False
         try:
-            future.set_result(written(unit, self.tell))
+            future.set_result(results_of(unit, self.tell))
         except Exception as error:  # noqa: BLE001 - raised where it is asked for
             future.set_exception(error)
         return future
 
-    def free(self, future: Future[str]) -> None:
+    def free(self, future: Future[UnitResults]) -> None:
         self.idle = True
 
-    def gone(self, future: Future[str]) -> bool:
+    def gone(self, future: Future[UnitResults]) -> bool:
         return False
 
     def stop(self) -> None:

@@ -13,10 +13,12 @@ from numpy.polynomial import chebyshev
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
+from numerics.bulk.parameters import map_parameters
 from numerics.bulk.site_averages import site_laws
 from numerics.outliers.linear import (
     LARGEST_LONG,
     RESOLVED,
+    all_eigenvalues,
     balanced_norm,
     distance_to_zero,
     eigenvalue_conditions,
@@ -176,10 +178,16 @@ def cycle_spectra(problem: SpikedProblem, known: Sequence[Eigenvalues] | None = 
 @in_float64
 def cycle_eigenvalues(problem: SpikedProblem) -> list[Eigenvalues]:
     """Return the leading eigenvalues of the matrix of every cycle, all of a small one."""
-    return [_eigenvalues(_pencil(problem, cycle), FIRST_EIGENVALUES) for cycle in problem.probe.cycles]
+    return [leading(_pencil(problem, cycle)) for cycle in problem.probe.cycles]
 
 
-def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
+def every(matrix: np.ndarray) -> Eigenvalues:
+    """Return all eigenvalues of a small matrix."""
+    values = all_eigenvalues(matrix)
+    return Eigenvalues(matrix, values, real_among(matrix, values))
+
+
+def leading(matrix: np.ndarray, count: int = FIRST_EIGENVALUES) -> Eigenvalues:
     """Return the leading eigenvalues; those that consist of rounding errors are zero and belong to no outlier."""
     values = leading_eigenvalues(matrix, count)
     eps = np.finfo(float).eps
@@ -194,7 +202,7 @@ def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None
     The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus. For a
     large matrix their number is increased until the smaller half gives no outlier.
     """
-    count, now = FIRST_EIGENVALUES, first or _eigenvalues(matrix, FIRST_EIGENVALUES)
+    count, now = FIRST_EIGENVALUES, first or leading(matrix)
     while True:
         spectrum = now.placed(points(now.asked))
         if spectrum is None:
@@ -203,7 +211,7 @@ def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None
         if len(now.values) == len(matrix) or not any(abs(s) <= least for _, s in spectrum.outliers):
             return spectrum
         count *= 2
-        now = _eigenvalues(matrix, count)
+        now = leading(matrix, count)
 
 
 def _long_spectrum(matrix: np.ndarray, points: Points) -> CycleSpectrum:
@@ -296,8 +304,19 @@ def smallest_image(problem: SpikedProblem, cycle: Cycle) -> float:
     """
     if any(low == high for low, high in problem.excluded):  # the inverse of the map has poles at point masses
         return 0.0
+    branch, p, probe = problem.branch, problem.p, problem.probe
+    if probe.sites is None:  # the same at all points of a sweep with this bulk
+        p = map_parameters(cycle, branch.law, p)
+    return _smallest_image(probe, cycle, Branch(branch.law, branch.own, branch.use_curve), p, problem.excluded)
+
+
+@lru_cache(maxsize=256)
+def _smallest_image(
+    probe: Probe, cycle: Cycle, branch: Branch, p: Point, excluded: tuple[tuple[float, float], ...]
+) -> float:
     nodes = chebyshev.chebpts1(SAMPLED_NODES)
-    pieces = _panels_of_map(problem.probe, cycle, *_place(problem), 0.0, np.inf)
+    evaluate = partial(_inverse_map, probe, cycle, branch, p, np.inf)
+    pieces = panels(evaluate, intervals_outside(excluded))
     degree = max(len(piece.coefficients) for piece in pieces) - 1
     largest = max(float(np.max(np.abs(chebyshev.chebval(nodes, piece.coefficients)))) for piece in pieces)
     return float(np.cos(np.pi * degree / (2 * SAMPLED_NODES))) / largest if 0 < largest < np.inf else 0.0

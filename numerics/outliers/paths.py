@@ -34,6 +34,7 @@ from numerics.outliers.powers import LowRankChange, Powers
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
+from numerics.outliers.together import Early
 from numerics.runtime.interface import Cycle, Order
 from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import replaced
@@ -76,10 +77,6 @@ class Course:
     unknown: int = 0
 
 
-Early = Sequence[Mapping[int, Eigenvalues]]
-"""For each cycle, by time, the eigenvalues of its matrix."""
-
-
 @in_float64
 def outlier_path(
     problem: SpikedProblem,
@@ -91,29 +88,12 @@ def outlier_path(
     """Return the outliers at every time, also for replicates of the order parameters.
 
     The matrix at time t contains the spikes of times before t, whose order parameters do not depend on later times.
-    early: the result of `early_eigenvalues`.
+    early: from `numerics.outliers.together.solve_cycles`.
     """
     probe = problem.probe
     if not (probe.steady and probe.reduced and not probe.measured):
         return _one_by_one(problem, steps, tell, orders)
     return _by_restriction(problem, steps, tell, orders, early or [{} for _ in problem.probe.cycles])
-
-
-@in_float64
-def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
-    """Return the eigenvalues at all times that `outlier_path` needs; None if computing them one by one is cheaper."""
-    if not problem.probe.steady or problem.probe.measured or steps.count > CHUNK:
-        return None
-    by_cycle, times = [], range(1, steps.count + 1)
-    for cycle in problem.probe.cycles:
-        restriction = Restriction(problem, cycle, steps)
-        if max(map(max, restriction.sizes)) > ALL_EIGENVALUES:
-            return None
-        whole = restriction.of(problem.order)
-        matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
-        check_size(*matrices)
-        by_cycle.append(dict(zip(times, _all_eigenvalues(matrices), strict=True)))
-    return by_cycle
 
 
 def _by_restriction(
@@ -130,7 +110,9 @@ def _by_restriction(
     unknown: set[int] = set()
     for cycle, known in zip(problem.probe.cycles, early, strict=True):
         course = _CycleCourse(problem, cycle, steps, orders)
-        complete = {} if orders or known else course.complete(tell)
+        complete: dict[int, list[float]] = {time: [] for time, one in known.items() if one is None}
+        if not (orders or known):
+            complete = course.complete(tell)
         for time, zs in zip(complete, placed(course.points, list(complete.values())), strict=True):
             path[time] += zs
         for time, spectrum in course.spectra(known, complete, tell):
@@ -220,7 +202,7 @@ class _CycleCourse:
         return (*factors[:-1], factors[-1] * scales)
 
     def spectra(
-        self, known: Mapping[int, Eigenvalues], done: Mapping[int, list[float]], tell: Callable[[float, str], None]
+        self, known: Mapping[int, Eigenvalues | None], done: Mapping[int, list[float]], tell: Callable[[float, str], None]
     ) -> Iterator[tuple[int, CycleSpectrum]]:
         """Yield by time the spectrum of the cycle's matrix, except for times in `done`; known: eigenvalues computed
         before."""
@@ -232,7 +214,7 @@ class _CycleCourse:
                 if not times:
                     continue
                 tell((start + len(done)) / (count + len(done)), f"outliers at time {start} of {count}")
-                eigenvalues = [known[time] for time in times if time in known]
+                eigenvalues = [one for time in times if (one := known.get(time)) is not None]
                 if len(eigenvalues) < len(times):
                     matrices = [reduce(np.matmul, self.restriction.at(time, order, whole)) for time in times]
                     check_size(*matrices)
@@ -300,7 +282,7 @@ def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: E
     places = []
     for number, cycle in enumerate(problem.probe.cycles):
         at_times = early[number].values() if early else ()
-        values = dict.fromkeys(s for one in (known[number], *at_times) for s in one.asked)
+        values = dict.fromkeys(s for one in (known[number], *at_times) if one is not None for s in one.asked)
         places += [z for _, z in candidates(problem, cycle, list(values))]
     return places
 

@@ -237,12 +237,25 @@ class Restriction:
     def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
         """Return the factors at a time; last: the result of `of`, if available."""
         if not self.nested:
-            found = _early(self.cycle, self.problem.p, order, self.strides, time)
-            check_size(*found)
-            return found
+            return self.early(self.problem.p, order, time)
+        return self.blocks(last or self.of(order), time)
+
+    def early(self, p: Point, order: Order, time: int) -> tuple[np.ndarray, ...]:
+        """Return the factors at a time at given parameters, with order parameters of later times set to zero."""
+        found = _early(self.cycle, p, order, self.strides, time)
+        check_size(*found)
+        return found
+
+    def ordered(self, factors: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Return factors, or stacks of them, with rows and columns in order of appearance."""
+        ends = zip(factors, self.appearing, [*self.appearing[1:], self.appearing[0]], strict=True)
+        return tuple(x[..., rows[:, None], columns] for x, rows, columns in ends)
+
+    def blocks(self, ordered: Sequence[np.ndarray], time: int) -> tuple[np.ndarray, ...]:
+        """Return the factors at a time from those of the last time in order of appearance, or from stacks of them."""
         rows = self.sizes[time]
-        ends = zip(last or self.of(order), rows, [*rows[1:], rows[0]], strict=True)
-        return tuple(x[:height, :width] for x, height, width in ends)
+        ends = zip(ordered, rows, [*rows[1:], rows[0]], strict=True)
+        return tuple(x[..., :height, :width] for x, height, width in ends)
 
 
 def products(

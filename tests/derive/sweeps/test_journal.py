@@ -32,13 +32,13 @@ def spike() -> derive.Theory:
 @pytest.fixture
 def computed(monkeypatch) -> list[str]:
     """The units that are computed from now on, by name."""
-    names, original = [], derive.sweeps.units.written
+    names, original = [], derive.sweeps.units.results_of
 
     def counted(unit, tell=None):
         names.append(unit.name)
         return original(unit, tell)
 
-    monkeypatch.setattr(derive.sweeps.workers, "written", counted)
+    monkeypatch.setattr(derive.sweeps.workers, "results_of", counted)
     return names
 
 
@@ -152,7 +152,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(spike, computed, monkeypatch,
     at_once = spike.sweep(gamma0=GRID, journal=whole)
     names = list(computed)
     assert names == ["solve 000000", f"solve {CHUNK:06d}", f"solve {2 * CHUNK:06d}"]
-    counted = derive.sweeps.workers.written
+    counted = derive.sweeps.workers.results_of
 
     def interrupted(unit, tell=None):
         if len(computed) == 1:
@@ -160,10 +160,10 @@ def test_an_interrupted_sweep_goes_on_where_it_was(spike, computed, monkeypatch,
         return counted(unit, tell)
 
     computed.clear()
-    monkeypatch.setattr(derive.sweeps.workers, "written", interrupted)
+    monkeypatch.setattr(derive.sweeps.workers, "results_of", interrupted)
     with pytest.raises(Interrupted, match=f"1 of 3 parts done, kept in .*{path.name}; run the same command"):
         spike.sweep(gamma0=GRID, journal=path)
-    monkeypatch.setattr(derive.sweeps.workers, "written", counted)
+    monkeypatch.setattr(derive.sweeps.workers, "results_of", counted)
     path.write_bytes(path.read_bytes() + whole.read_bytes().splitlines()[2][:100])  # and a line that was cut off
     resumed = spike.sweep(gamma0=GRID, journal=path)
     assert computed == names
@@ -177,7 +177,7 @@ def test_the_command_says_how_to_go_on(spike, monkeypatch, tmp_path: Path):
     def interrupted(unit, tell=None):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(derive.sweeps.workers, "written", interrupted)
+    monkeypatch.setattr(derive.sweeps.workers, "results_of", interrupted)
     monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(main, ["solve", "spiked_wigner", "gamma0=1,2", "--out", "o.csv"])
     assert told.exit_code == 130 and "kept in o.csv.journal; run the same command" in told.stderr
