@@ -22,15 +22,14 @@ from derive import (
     spectrum,
     training_clock,
     trait,
-
     weights,
     whole_positive,
 )
 from derive.algebra.generators import Generator, Generators, decode, roots_of
 from derive.algebra.physical import Sample, check_vanishes
 from derive.algebra.recheck import check_same, domain_points
-from derive.algebra.sites import SiteEntry, SiteNormal, SiteValue
 from derive.algebra.scaling import size_free, size_order, split_sizes
+from derive.algebra.sites import SiteEntry, SiteNormal, SiteValue
 from derive.codegen import solver_files
 from derive.errors import DeclarationError, InternalError, ParameterError, SizeError
 from derive.pipeline import derive_model
@@ -282,8 +281,9 @@ def test_a_point_where_a_rewrite_has_no_value_is_a_mismatch():
 
 def test_symbols_for_numbers_of_a_site_are_real():
     """So that the square of a modulus is the square, and the root of a square a modulus."""
-    x = field("x", D, t)
-    symbols = [SiteNormal("n", x.sector)(), SiteValue(x(0))(), SiteEntry("d", x.sector, sp.tanh(x(0)))(), trait("v", D, values=[-1, 1])()]
-    for one in symbols:
+    value = sp.sympify(field("x", D, t)(0))
+    sector = value.field.sector
+    given = sp.sympify(trait("v", D, values=[-1, 1])())
+    for one in (SiteNormal("n", sector)(), SiteValue(value)(), SiteEntry("d", sector, sp.tanh(value))(), given):
         assert one.is_real and not one.is_nonnegative and not one.is_zero
         assert sp.Abs(one) ** 2 == one**2 and sp.sqrt(one**2) == sp.Abs(one) and sp.conjugate(one) == one

@@ -319,7 +319,9 @@ def test_a_multiple_of_a_matrix_has_the_multiple_of_its_law(scale):
     for one in (law_of(Branch(whole, Point())), law_without_curve(Branch(plain, Point()))):
         np.testing.assert_allclose(one.edges, np.array(known.edges) * float(c), rtol=1e-9)
         assert one.atoms == ((0.0, pytest.approx(0.6, rel=1e-9)),)
-        np.testing.assert_allclose(one.moments(4), [1, *(m * float(c) ** k for k, m in enumerate(known.moments, 1))], rtol=1e-9)
+        np.testing.assert_allclose(
+            one.moments(4), [1, *(m * float(c) ** k for k, m in enumerate(known.moments, 1))], rtol=1e-9
+        )
 
 
 def test_a_sample_that_is_not_reached_is_refused_unless_it_is_next_to_an_edge(monkeypatch):

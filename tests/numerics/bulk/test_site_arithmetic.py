@@ -112,8 +112,12 @@ def test_pieces_and_tips_fill_an_interval_with_a_tip_at_each_end_that_diverges(f
     parts = sorted([*pieces, *tips], key=lambda one: one.low)
     assert parts[0].low == -1.0 and parts[-1].high == 3.0
     assert [one.low for one in parts[1:]] == [one.high for one in parts[:-1]]
-    assert [(one.low == -1.0, one.high == 3.0) for one in tips] == [(True, False)] * (first < 0) + [(False, True)] * (last < 0)
-    assert [(one.a, one.b) for one in tips] == [(_tip_root(first), 1)] * (first < 0) + [(1, _tip_root(last))] * (last < 0)
+    assert [(one.low == -1.0, one.high == 3.0) for one in tips] == [(True, False)] * (first < 0) + [(False, True)] * (
+        last < 0
+    )
+    assert [(one.a, one.b) for one in tips] == [(_tip_root(first), 1)] * (first < 0) + [(1, _tip_root(last))] * (
+        last < 0
+    )
     assert all(one.a == 2 for one in pieces) and pieces[-1].b == (2 if last < 0 else _root_of(last))
 
 

@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numerics.runtime.exact import site
 from numerics.runtime.gaussian import SMOOTH, GaussianFunction, average, facts, residuals
 from numerics.support.precision import in_float64
 
@@ -19,13 +18,19 @@ CROSS = 0.55
 
 def wave(rate: float) -> GaussianFunction:
     return GaussianFunction(
-        lambda x, shift: jnp.sin(rate * x + shift), lambda x, shift: (rate * jnp.cos(rate * x + shift),), None, (SMOOTH,)
+        lambda x, shift: jnp.sin(rate * x + shift),
+        lambda x, shift: (rate * jnp.cos(rate * x + shift),),
+        None,
+        (SMOOTH,),
     )
 
 
 def growth(rate: float) -> GaussianFunction:
     return GaussianFunction(
-        lambda x, shift: jnp.exp(rate * x + shift), lambda x, shift: (rate * jnp.exp(rate * x + shift),), None, (SMOOTH,)
+        lambda x, shift: jnp.exp(rate * x + shift),
+        lambda x, shift: (rate * jnp.exp(rate * x + shift),),
+        None,
+        (SMOOTH,),
     )
 
 
@@ -64,7 +69,8 @@ def test_covariances_of_what_is_not_linear_in_the_arguments(first, second):
     at = jnp.asarray(MEANS)[:, None]
     grams = jnp.asarray(SPREADS**2 + MEANS**2)[:, None]
     records = [
-        facts(NODES, law, (grams,), (at,), jnp.asarray(s), jnp.asarray(True)) for law, s in zip(laws, shifts, strict=True)
+        facts(NODES, law, (grams,), (at,), jnp.asarray(s), jnp.asarray(True))
+        for law, s in zip(laws, shifts, strict=True)
     ]
     covariance = CROSS * np.outer(SPREADS, SPREADS)
     cross = jnp.asarray(covariance + np.outer(MEANS, MEANS))

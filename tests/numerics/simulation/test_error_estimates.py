@@ -388,7 +388,9 @@ def test_eigenvalues_that_are_found_have_residuals_of_rounding():
     assert found.found == pytest.approx(values[:3], abs=1e-10) and off < 1e-10
 
 
-@pytest.mark.parametrize(("there", "each", "count"), [(1e9, 1e6, 900), (1e9, 1e12, 0), (1e6, 0.0, 900_000), (None, 1, None)])
+@pytest.mark.parametrize(
+    ("there", "each", "count"), [(1e9, 1e6, 900), (1e9, 1e12, 0), (1e6, 0.0, 900_000), (None, 1, None)]
+)
 def test_as_many_samples_are_drawn_at_once_as_fit_into_nine_tenths_of_the_memory(there, each, count, monkeypatch):
     monkeypatch.setattr(samples, "available_memory", lambda: there)
     monkeypatch.setattr(samples, "needed_memory", lambda solver, values, size: each)
