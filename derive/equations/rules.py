@@ -150,7 +150,7 @@ class Rules:
         """Return a value at time s inside a mean, times its trait-dependent factor, as a field."""
         if of_traits == 1:
             return self._at_past(value, past, where)
-        clock = value.field.clock or _clock_in(past) or self.made.clock
+        clock = value.field.clock or self.made.clock
         return self.named(of_traits * value, Moment(PAST, 0), clock, where)
 
     def _projected(self, scale: sp.Expr, node: Project, past: sp.Expr | None, where: str) -> Term:
@@ -170,7 +170,7 @@ class Rules:
         """Return a value as a field at time s: a delayed copy, or a copy at every time if it has no clock."""
         if value.time == PAST:
             return value
-        clock = value.field.clock or _clock_in(past) or self.made.clock
+        clock = value.field.clock or self.made.clock
         assert clock is not None
         if value.time is None:
             return self.named(value, Moment(PAST, 0), clock, where, f"{value.field}_each")
@@ -288,7 +288,7 @@ class Rules:
         matrix, argument = product.matrix, product.argument
         rows, columns = product.shape
         sizes, _ = split_sizes(scale)
-        same = not sizes.has(Mean, DataAt, Total, Mix) and not _clock_in(sizes)  # at all times: it scales the noise
+        same = not sizes.has(Mean, DataAt, Total, Mix, Clock)  # at all times: it scales the noise
         if not same or size_order(sizes**2 * matrix.variance * columns, where) != 0:
             sizes = columns ** (-(1 + size_order(matrix.variance, where)) / 2)
         field = self.made.new_field(
@@ -321,7 +321,7 @@ class Rules:
         moment = home_moment(expression, where) if drawn is None else drawn
         if drawn is not None:
             self._check_drawn(expression, drawn, where)
-        home = clock or _clock_in(expression) or (self.made.clock if moment is not None else None)
+        home = clock or (self.made.clock if moment is not None else None)
         size, expression = _sizes_outside(expression, where)
         plain = drawn is not None and isinstance(expression, FieldAt) and expression.time is None
         hint = f"{expression.field}_each" if plain else None
@@ -521,11 +521,3 @@ def _distributed(expression: sp.Expr) -> sp.Expr:
     if expression.is_Add:
         return sp.Add(*map(_distributed, expression.args))
     return expression
-
-
-def _clock_in(expression: sp.Expr) -> Clock | None:
-    """Return the clock that an expression depends on; None if it depends on none."""
-    clocks = {v.field.clock for v in expression.atoms(FieldAt) if v.field.clock is not None}
-    clocks |= {v.data.clock for v in expression.atoms(DataAt) if v.data.clock is not None}
-    clocks |= expression.atoms(Clock)
-    return min(clocks, key=str) if clocks else None

@@ -9,6 +9,7 @@ from derive import (
     Domain,
     Eq,
     Model,
+    field,
     gaussian,
     goe,
     mean,
@@ -20,6 +21,7 @@ from derive import (
     sectors,
     spectrum,
     training_clock,
+    trait,
     weights,
     whole_positive,
 )
@@ -27,6 +29,7 @@ from derive.algebra.generators import Generator, Generators, decode, roots_of
 from derive.algebra.physical import Sample, check_vanishes
 from derive.algebra.recheck import check_same, domain_points
 from derive.algebra.scaling import size_free, size_order, split_sizes
+from derive.algebra.sites import SiteEntry, SiteNormal, SiteValue
 from derive.codegen import solver_files
 from derive.errors import DeclarationError, InternalError, ParameterError, SizeError
 from derive.pipeline import derive_model
@@ -271,3 +274,16 @@ def test_a_point_where_a_rewrite_has_no_value_is_a_mismatch():
     before, after = sp.KroneckerDelta(sp.sign(k), -1), sp.KroneckerDelta(0, k / sp.Abs(k) + 1)
     with pytest.raises(InternalError, match="turned 0 into"):
         check_same(before, after, "bulk", "an edge")
+
+
+# -- numbers of a site are real
+
+
+def test_symbols_for_numbers_of_a_site_are_real():
+    """So that the square of a modulus is the square, and the root of a square a modulus."""
+    value = sp.sympify(field("x", D, t)(0))
+    sector = value.field.sector
+    given = sp.sympify(trait("v", D, values=[-1, 1])())
+    for one in (SiteNormal("n", sector)(), SiteValue(value)(), SiteEntry("d", sector, sp.tanh(value))(), given):
+        assert one.is_real and not one.is_nonnegative and not one.is_zero
+        assert sp.Abs(one) ** 2 == one**2 and sp.sqrt(one**2) == sp.Abs(one) and sp.conjugate(one) == one

@@ -13,6 +13,7 @@ from derive import (
     goe,
     mean,
     normal,
+    outer,
     parameter,
     past_sum,
     sectors,
@@ -63,3 +64,14 @@ def test_a_matrix_drawn_at_each_step_gives_a_vector_of_each_step_from_a_constant
     system = expand_declaration(Model((T,), [Eq(x(0), v), Eq(x(t + 1), X(t) @ v / sp.sqrt(D))]))
     (product,) = (f.field for f in system.fields if f.product is not None)
     assert product.timed and product.clock == t
+
+
+def test_a_product_that_acts_on_a_vector_of_the_summed_time_needs_a_field_of_its_own():
+    """sum over s of x(s) <y(s) y(s)>, written as a product, is refused; <y(s) y(t)> is a memory."""
+    of_past = past_sum(lambda s: outer(x(s), y(s)) @ y(s) / D, t)
+    with pytest.raises(DeclarationError, match="inside a sum over earlier times; give the product a field of its own"):
+        expand_declaration(Model((T,), [Eq(x(0), v), Eq(x(t + 1), of_past), Eq(y(0), v), Eq(y(t + 1), x(t))]))
+    of_now = past_sum(lambda s: outer(x(s), y(s)) @ y(t) / D, t)
+    system = expand_declaration(Model((T,), [Eq(x(0), v), Eq(x(t + 1), of_now), Eq(y(0), v), Eq(y(t + 1), x(t))]))
+    (terms,) = (f.rule.terms for f in system.fields if str(f.field) == "x")
+    assert [tuple(str(one.field) for one in term.pair) for term in terms] == [("y", "y")]

@@ -24,7 +24,7 @@ from derive import (
 from derive.codegen import solver_files
 from derive.pipeline import Derivation
 from derive.program.at_sites import _gathered
-from derive.program.probe import _pieces, _sampled, _steady
+from derive.program.probe import _breaks, _pieces, _sampled, _steady
 from derive.records.method import ClosureKind
 from derive.stages.blocks import assemble_blocks
 from derive.stages.probe import project_probe
@@ -36,6 +36,7 @@ T = parameter("T", default=4, domain=whole_positive)
 t = training_clock("t", steps=T)
 x = field("x", D, t)
 v = normal("v", D)
+k = parameter("k", default=0.5)
 
 
 def test_what_a_function_may_be_between_its_kinks():
@@ -80,3 +81,21 @@ def test_terms_over_sites_are_gathered_by_what_gives_fewer_terms():
     f, g = sp.sympify(one()), sp.sympify(two())
     assert _gathered(a * f + b * f + a * b * f, [one, two]) == f * (a + b + a * b)
     assert _gathered(a * f**2 - a * g**2, [one, two]) == a * (f - g) * (f + g)
+
+
+@pytest.mark.parametrize(
+    ("function", "places"),
+    [
+        (lambda v: sp.Max(2 * v - 3, 0), {sp.Rational(3, 2)}),
+        (lambda v: sp.Abs(v + k), {-k}),
+        (lambda v: sp.Heaviside(1 - 4 * v) + sp.sign(v), {sp.Rational(1, 4), 0}),
+        (lambda v: sp.Min(v, 2 - v, 5), {1, 5, -3}),
+        (lambda v: sp.Piecewise((v, v < 2), (1, v > 7), (0, True)), {2, 7}),
+        (lambda v: sp.Abs(sp.Abs(v) - 2), {0, 2, -2}),
+        (lambda v: sp.Max(v**2 - 1, 0) + v, set()),
+    ],
+)
+def test_a_function_of_a_trait_has_its_kinks_and_jumps_where_linear_expressions_vanish(function, places):
+    value = trait("value", D, values=[-1, 1])
+    found = _breaks([sp.sympify(function(value()))], value)
+    assert {sp.simplify(place) for place in found} == places

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
+from derive import Eq, Model, field, goe, normal, outer, parameter, sectors, spectrum, training_clock, whole_positive
 from derive.errors import DeclarationError
 from derive.inputs.loading import load_model
 from derive.pipeline import derive_model
@@ -47,3 +48,17 @@ def test_the_conjugate_of_a_correlation_is_a_mean_of_response_fields(saddle):
     sigma, alpha = (p for name in ("sigma", "alpha") for p in saddle.system.model.parameters if p.name == name)
     assert (left.name, right.name) == ("chi", "chi")
     assert sp.simplify(scale + alpha * sigma**2 / 2) == 0
+
+
+def test_there_is_one_integral_for_each_sector_and_time_at_which_equations_differ():
+    """Of fields with two starting values: the probe, later times, each of the first, and what has no time."""
+    T = parameter("T", default=4, domain=whole_positive)
+    D = sectors("D")
+    t = training_clock("t", steps=T)
+    x, y = field("x", D, t), field("y", D)
+    g, W = normal("g", D), goe("W", D)
+    equations = [Eq(y, 2 * g), Eq(x(0), y), Eq(x(1), g), Eq(x(t + 1), W @ x(t) + x(t - 1))]
+    found = find_conjugates(derive_model(Model((T,), equations, probe=spectrum(W + outer(y, y) / D))).saddle)
+    timed = [one for one in found.integrals if any(f.timed for f in one.fields)]
+    assert len(timed) == 3 and {one.value for one in found.integrals} == {1}
+    assert sum(y in one.fields for one in found.integrals) == 1

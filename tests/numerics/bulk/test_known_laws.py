@@ -289,3 +289,55 @@ def test_a_density_that_is_lost_says_where_first(monkeypatch):
     with pytest.raises(NumericalError) as caught:
         density.build_panels(one, pieces)
     assert f"{asked[5]:.6g}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["wishart with a null space", "shifted wishart with a null space", "two bands"])
+def test_the_weight_of_a_point_mass_is_a_residue_of_the_curve_and_a_mean_around_it(name, monkeypatch):
+    """The curve, the resolvent next to a point and the contour around it give the same weight, zero beside it."""
+    one, known = branch(name), dict(LAWS[name].atoms)
+    intervals = list(LAWS[name].edges)
+    for at, weight in (known or {0.0: 0.0}).items():
+        assert atom_at(one, at, intervals) == pytest.approx(weight, rel=1e-9)
+        monkeypatch.setattr("numerics.bulk.edges.Curve.of", lambda law, own: None)
+        assert atom_at(one, at, intervals) == pytest.approx(weight, rel=1e-9)
+        monkeypatch.undo()
+        plain = branch(name, eliminated=False)
+        assert atom_at(plain, at, intervals) == pytest.approx(weight, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [sp.Rational(1, 10**8), sp.Rational(1, 1000), sp.Integer(10**6)], ids=str)
+def test_a_multiple_of_a_matrix_has_the_multiple_of_its_law(scale):
+    """c W^T W / N: edges and moments times powers of c, and the same point mass at zero, with and without the curve."""
+    c, a = scale, sp.Rational(2, 5)
+    curve = sp.Poly(sp.expand((z * g - 1) * (a - c * g) - a * c * g), g, z)
+    words = tuple((" ".join(["z"] * j + ["g"] * i) or "1", float(x)) for (i, j), x in curve.terms())
+    plain = BulkLaw(("g",), 0, lambda p: (words,))
+    edges = [sp.Poly((z - c * (1 + 1 / a)) ** 2 - 4 * c**2 / a, z).all_coeffs(), [1, 0]]
+    rows = [[curve.coeff_monomial(g**i * z**j) for j in range(2)] for i in range(3)]
+    whole = BulkLaw(("g",), 0, lambda p: (words,), curve=table(rows), edge_polynomials=table(edges))
+    known = LAWS["wishart with a null space"]
+    for one in (law_of(Branch(whole, Point())), law_without_curve(Branch(plain, Point()))):
+        np.testing.assert_allclose(one.edges, np.array(known.edges) * float(c), rtol=1e-9)
+        assert one.atoms == ((0.0, pytest.approx(0.6, rel=1e-9)),)
+        np.testing.assert_allclose(
+            one.moments(4), [1, *(m * float(c) ** k for k, m in enumerate(known.moments, 1))], rtol=1e-9
+        )
+
+
+def test_a_sample_that_is_not_reached_is_refused_unless_it_is_next_to_an_edge(monkeypatch):
+    one = branch("two bands", eliminated=False)
+    certain = Branch.certain
+
+    def without(share):
+        def lost(self, x, *rest):
+            r, errors = certain(self, x, *rest)
+            place = np.argmin(np.abs(x - (x[0] + share * (x[-1] - x[0]))))
+            return r, np.where(np.arange(x.size) == place, np.inf, errors)
+
+        monkeypatch.setattr(Branch, "certain", lost)
+
+    without(1e-6)
+    np.testing.assert_allclose(support_from_branch(one)[0], LAWS["two bands"].edges, rtol=1e-8)
+    without(0.3)
+    with pytest.raises(NumericalError, match="could not be continued to x = "):
+        support_from_branch(one)

@@ -103,6 +103,24 @@ def test_pieces_end_at_breaks_and_before_tips(monkeypatch):
     assert [p.low for p in pieces] == pytest.approx(ends[:-1]) and [p.high for p in pieces] == pytest.approx(ends[1:])
 
 
+@pytest.mark.parametrize("first", [-0.5, 0.5, -2 / 3])
+@pytest.mark.parametrize("last", [-0.5, 0.5, 1 / 3])
+def test_pieces_and_tips_fill_an_interval_with_a_tip_at_each_end_that_diverges(first, last, monkeypatch):
+    monkeypatch.setattr(density, "_exponents", lambda branch, cuts: [(first, last)] * len(cuts))
+    sites = SimpleNamespace(by_factors=True, start=SimpleNamespace(height=1.0))
+    pieces, tips = pieces_of(sites, [(-1.0, 3.0)], np.zeros(0))
+    parts = sorted([*pieces, *tips], key=lambda one: one.low)
+    assert parts[0].low == -1.0 and parts[-1].high == 3.0
+    assert [one.low for one in parts[1:]] == [one.high for one in parts[:-1]]
+    assert [(one.low == -1.0, one.high == 3.0) for one in tips] == [(True, False)] * (first < 0) + [(False, True)] * (
+        last < 0
+    )
+    assert [(one.a, one.b) for one in tips] == [(_tip_root(first), 1)] * (first < 0) + [(1, _tip_root(last))] * (
+        last < 0
+    )
+    assert all(one.a == 2 for one in pieces) and pieces[-1].b == (2 if last < 0 else _root_of(last))
+
+
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("exponent", [-0.5, -0.25])
 def test_a_tip_has_the_mass_of_its_power_law(upper, exponent, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import flint
 import numpy as np
 import pytest
 
@@ -150,3 +151,12 @@ def test_outermost_eigenvalues_of_a_large_symmetric_matrix():
     np.testing.assert_allclose(matrix[:40, :40] @ at, at * few, atol=1e-10)
     assert outermost.at_ends(np.arange(5), 3).tolist() == [0, 1, 2, 3, 4]
     assert outermost.at_ends(np.arange(5), 2).tolist() == [0, 1, 3, 4]
+
+
+def test_digits_of_other_computations_stay_as_they_are():
+    before = flint.ctx.dps
+    linear.long_eigenvalues(np.diag([1.0, 2.0]))
+    assert flint.ctx.dps == before
+    with pytest.raises((ValueError, TypeError)):
+        linear.long_eigenvalues(np.array([["no number"]]))
+    assert flint.ctx.dps == before

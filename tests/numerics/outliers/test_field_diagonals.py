@@ -317,6 +317,20 @@ REFUSED = {
         ),
         "use loud(T - 1)",
     ),
+    "after the last update, where laws are sampled": (
+        lambda: derive_model(
+            Model(
+                parameters=(nu, T),
+                equations=[
+                    Eq(fading(0), x),
+                    Eq(fading(t + 1), tanh(fading(t))),
+                    Eq(loud(t), V @ fading(t) / sqrt(D)),
+                ],
+                probe=spectrum(V.T @ diag(tanh(loud(T))) @ V / N),
+            )
+        ),
+        "use loud(T - 1)",
+    ),
     "three sampled functions": (
         lambda: derive_model(
             theory(

@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from numerics.outliers.panels import ChebyshevPanel, Interval, crossings
+from numerics.outliers.panels import ChebyshevPanel, Interval, crossings, panels, places_of
+
+INTERVALS = [Interval(1.0, np.inf, 1.0), Interval(-np.inf, -2.0, 0.5), Interval(0.5, 3.0, 1.0)]
 
 
 def test_a_function_that_vanishes_like_one_over_z_is_zero_at_infinity():
     upwards = ChebyshevPanel(Interval(1.0, np.inf, 1.0), 0.0, 1.0, np.array([0.5, -0.5]))
     assert crossings(lambda z: 1 / z, [0.0], [upwards]) == [[np.inf]]
+
+
+@pytest.mark.parametrize("interval", INTERVALS, ids=str)
+def test_an_increasing_function_takes_each_value_once_or_never(interval):
+    low, high = (np.clip(end, -1e300, 1e300) for end in (interval.low, interval.high))
+    middle = np.mean([max(low, -9.0), min(high, 9.0)])
+
+    def function(z):
+        return np.arctan(z - middle)
+
+    goals = [function(x) for x in (middle - 0.3, middle, middle + 0.4)] + [2.0]
+    found = crossings(function, goals, panels(function, [interval]))
+    assert found[3] == []
+    assert np.allclose(np.ravel(found[:3]), [middle - 0.3, middle, middle + 0.4], rtol=0, atol=1e-12)
+
+
+def test_a_value_beyond_the_largest_coefficients_is_taken_nowhere():
+    panel = ChebyshevPanel(Interval(0.0, 1.0, 1.0), 0.0, 1.0, np.array([1.0, 0.5, 0.25]))
+    assert places_of(1.76, [panel]) == [] and [x for _, x in places_of(1.75, [panel])] == [1.0]

@@ -242,3 +242,16 @@ def test_coefficients_are_those_of_the_recursion_by_hand():
     np.testing.assert_array_equal(of.coefficients(history, 3, 1, 2), history[3, 1, :2])
     table = np.arange(3.0)[:, None]
     assert of.by_time(table).shape == (3,) and of.taken_at(table, 2) == 2 and of.taken_at(table, -1) == 0
+
+
+@pytest.mark.parametrize(("low", "high"), [(-INFINITE, INFINITE), (0.0, INFINITE), (-INFINITE, 1.0)])
+def test_nodes_without_weight_have_values_that_occur(low, high):
+    """Functions that grow fast would overflow at nodes far out in a tail, where infinity times zero is no number."""
+    with np.errstate(all="ignore"):
+        law = traits.density(lambda x: np.exp(-(x**2) / 2), low, high, MANY, np)
+    assert np.any(law.weights == 0) and np.max(np.abs(law.values)) < 45
+    with np.errstate(over="raise"):
+        half = law.weights @ np.exp(law.values**2 / 4)
+    even = scipy.integrate.quad(lambda x: np.exp(-(x**2) / 4), max(low, -50), min(high, 50))[0]
+    norm = scipy.integrate.quad(lambda x: np.exp(-(x**2) / 2), max(low, -50), min(high, 50))[0]
+    assert half == pytest.approx(even / norm, rel=1e-9)

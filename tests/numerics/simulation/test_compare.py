@@ -30,7 +30,7 @@ ERROR = math.sqrt((0.04**2 + 0.01**2 + 0.05**2) / 2 / 3)
 def layer_with(outliers: list[float], errors: list[float] | None = None, edges=((-2.0, 2.0),), **given) -> Layer:
     law = SimpleNamespace(edges=edges, atoms=given.pop("atoms", ()), moved=given.pop("moved", None))
     for name in given.keys() & {"outlier_path", "outlier_path_errors"}:
-        given[name] = tuple(np.array(now, float) for now in given[name])
+        given[name] = given[name] and tuple(np.array(now, float) for now in given[name])
     for name in given.keys() & {"shift_path", "largest_path", "moments"}:
         given[name] = np.array(given[name])
     errors = None if errors is None else np.array(errors)
@@ -62,7 +62,7 @@ def as_arrays(table: dict[str, list] | None) -> dict[str, np.ndarray]:
 def rows_of(
     layer: Layer, spectra: list[np.ndarray], observables=None, errors=None, draws=None, **given
 ) -> dict[str, Row]:
-    size = len(spectra[0])
+    size = given.pop("size", len(spectra[0]))
     two_time, traces = given.pop("two_time", ({}, {})), given.pop("compute_traces", None)
     grouped_by = given.pop("grouped_by", None)
     simulated = SimulatedLayer(
@@ -437,3 +437,36 @@ def test_eigenvalues_that_stand_out_exceed_those_at_the_start_by_their_distances
     assert layer.outliers(0).shape == (3, 0)
     squares = [np.arange(9.0) + 10 * k for k in range(3)]
     assert layer._of_outliers(squares) == pytest.approx(np.array([[8.0, 7.0, 0.0]]) + 10 * np.arange(3)[:, None])
+
+
+def test_outliers_that_were_not_computed_are_named():
+    spectra = [np.array([-3.0, -1.5, 1.5, 4.0])] * 2 + [np.array([-3.0, 0.0, 1.5, 4.0])]
+    for sign, side in ((1, "below"), (-1, "above")):
+        turned = [np.sort(sign * one) for one in spectra]
+        with pytest.raises(NumericalError, match=f"^outliers {side} the bulk are not among the computed eigenvalues"):
+            rows_of(layer_with([4.0 * sign, -3.0 * sign]), turned, size=9)
+
+
+@pytest.mark.parametrize("errors", [None, [[], [0.01, 0.01], [0.0, 0.0]], [[], [0.3, 0.3], [0.0, 0.0]]])
+def test_alignments_on_the_way_are_compared_one_by_one_unless_outliers_are_nearer_than_their_errors(errors):
+    """Outliers 3 and 3.5 at time 1."""
+    values = np.array([[[0.7]], [[0.6]]])
+    path = (), (OutlierAlignment("along", "right", (1,), False, False, (1, 1), values, values / 10),), ()
+    layer = layer_with(
+        [9.0],
+        outlier_path=[[], [3.5, 3.0], [9.0]],
+        outlier_path_errors=errors,
+        largest_path=[2.0, 3.5, 9.0],
+        outlier_alignment_path=path,
+        moved=lambda shift: SimpleNamespace(edges=((-2.0, 2.0),), atoms=()),
+        shift_path=[0.0, 0.0, 0.0],
+    )
+    ends = [[np.sort([*BULK, 3.0 + off / 10, 3.5 + off / 10])] for off in OFF]
+    squares = [[np.array([*np.full(5, 0.01), 0.6, 0.7])[:, None, None]] for _ in OFF]
+    given = {"alignment_path": {("along", "right"): squares}, "lengths": {"right": 500}}
+    rows = rows_of(layer, spectra_of([9.0]), times=(1,), ends=ends, **given)
+    names = sorted(name for name in rows if name.startswith("along"))
+    if errors is not None and errors[1][0] > 0.1:
+        assert len(names) == 1 and "outliers 1-2, together" in names[0] and rows[names[0]].compared
+    else:
+        assert len(names) == 2 and all(rows[name].compared for name in names)

@@ -22,6 +22,7 @@ from numerics.outliers.leading import leading
 from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import BasisReport, Carried
+from numerics.simulation import samples
 from numerics.simulation.compare import compare, mean_and_error
 from numerics.simulation.samples import joined, simulate
 from numerics.solver import solve
@@ -385,3 +386,12 @@ def test_eigenvalues_that_are_found_have_residuals_of_rounding():
     found = leading(lambda v: matrix @ v, 400, 1.0).cut(3)
     off = np.linalg.norm(matrix @ found.vectors - found.vectors @ found.small, 2)
     assert found.found == pytest.approx(values[:3], abs=1e-10) and off < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("there", "each", "count"), [(1e9, 1e6, 900), (1e9, 1e12, 0), (1e6, 0.0, 900_000), (None, 1, None)]
+)
+def test_as_many_samples_are_drawn_at_once_as_fit_into_nine_tenths_of_the_memory(there, each, count, monkeypatch):
+    monkeypatch.setattr(samples, "available_memory", lambda: there)
+    monkeypatch.setattr(samples, "needed_memory", lambda solver, values, size: each)
+    assert samples.samples_at_once(None, {}, 10) == count

@@ -20,6 +20,7 @@ from numerics.runtime.keys import OrderKey, keys_of
 from numerics.runtime.point import Point
 from numerics.runtime.quadrature import QuadratureClosure
 from numerics.runtime.rows import ExactClosure, RowsPass
+from numerics.training.quadrature import _moved
 
 D = sectors("D")
 SIZE = parameter("size", default=2)
@@ -127,3 +128,15 @@ def test_arrays_that_grow_in_stages_and_variances_that_overflow(size, finite, mo
         _, found, times = jax.jit(forward)(Point(size=size, T=4))
     assert int(times) == finite
     np.testing.assert_allclose(found["square"][:finite], [size ** (2 * t) for t in range(finite)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_a_change_below_the_rounding_of_the_largest_result_is_none(size):
+    """Results of size s and s 1e-8, of which the smaller is off by s 1e-17, s 1e-10 or not at all."""
+    large, small = np.full(2, size), np.full(2, 1e-8 * size)
+    for change, moved in ((0.0, 0.0), (1e-17, 0.0), (1e-10, 1e-2)):
+        before, now = (({OrderKey("C", "x", "x"): x}, {"mean": large}, 3) for x in (small + change * size, small))
+        assert _moved(before, now) == pytest.approx(moved, rel=1e-6)
+    assert _moved(({}, {"mean": small}, 3), ({}, {"mean": 2 * small}, 3)) == pytest.approx(0.5)
+    assert _moved(({}, {"mean": small}, 3), ({}, {"mean": 2 * small}, 3), unit=1e12 * size) == 0.0
+    assert _moved(({}, {"mean": small}, 3), ({}, {"mean": np.zeros(2)}, 3)) == pytest.approx(1e-8 * size)
