@@ -1,4 +1,4 @@
-"""Edges of the bulk as power series, roots of the edge polynomials on the physical branch, and weights of point masses."""
+"""Edges of the bulk as power series, roots of the edge polynomials on the physical branch, and its point masses."""
 
 from __future__ import annotations
 
