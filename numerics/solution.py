@@ -12,7 +12,7 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.bulk.law import SpectralLaw
-from numerics.bulk.traces import traced
+from numerics.bulk.moments import traced
 from numerics.certificate.records import Certificate
 from numerics.modules import Solver
 from numerics.outliers.alignments import OutlierAlignment

@@ -21,7 +21,7 @@ from derive.claims.context import ClaimContext, shown_formula, shown_point
 from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
 from derive.errors import ClaimError
-from derive.expansions.atoms import leading_mass
+from derive.expansions.edges import leading_mass
 from derive.records.probe import Bulk
 
 

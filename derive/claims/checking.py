@@ -10,6 +10,8 @@ from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED
 from derive.claims.action_claims import (
     decide_average,
     decide_conjugate,
+    decide_covariance,
+    decide_kernel,
     decide_law,
     decide_observable,
     decide_order_parameter,
@@ -27,7 +29,7 @@ from derive.claims.bulk_claims import (
 )
 from derive.claims.context import ClaimContext
 from derive.claims.counterexamples import Counterexample, Refuted
-from derive.claims.integrals import POINTS
+from derive.claims.formulas import POINTS
 from derive.claims.outlier_claims import (
     decide_critical,
     decide_inverse_map,
@@ -36,7 +38,6 @@ from derive.claims.outlier_claims import (
     decide_threshold,
 )
 from derive.claims.patience import within_time
-from derive.claims.process_claims import decide_covariance, decide_kernel
 from derive.claims.reading import Claim, ClaimsFile
 from derive.claims.series_claims import decide_series
 from derive.errors import ClaimError, NumericalError

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from derive.cli import completion
-from derive.cli.options import notation_option, takes
 from derive.cli.output import json_option, print_json, progress_bar
-from derive.cli.problem import named_with_choices, words_argument
+from derive.cli.problem import named_with_choices, notation_option, takes, words_argument
 from numerics.options import options_of
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, print_table, progress_bar, settings_line
-from derive.cli.problem import target_argument, values_argument
+from derive.cli.problem import takes, target_argument, values_argument
 from derive.support.plain_words import counted
 from numerics.options import options_of
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from derive.cli import completion
-from derive.cli.options import notation_option
 from derive.cli.output import json_option, number, print_json, print_table, progress_bar
-from derive.cli.problem import named_with_choices, target_argument, words_argument
+from derive.cli.problem import named_with_choices, notation_option, target_argument, words_argument
 
 if TYPE_CHECKING:
     from derive.language.model import Model

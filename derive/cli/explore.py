@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from derive.cli.options import takes
 from derive.cli.output import progress_bar
-from derive.cli.problem import target_argument, values_argument
+from derive.cli.problem import takes, target_argument, values_argument
 from derive.support.extras import check_installed
 from numerics.options import options_of, read_options
 

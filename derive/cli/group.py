@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from derive.cli.terminal import printable_streams
+from derive.cli.output import printable_streams
 from derive.errors import DeriveError
 from derive.support import interrupts
 from derive.support.plain_words import one_sentence

@@ -48,7 +48,7 @@ Examples:
 @json_option
 def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -> None:
     """Observables after arbitrarily many steps, at one point or on a grid."""
-    from derive.cli.tables import check_table, write_rows
+    from derive.cli.output import check_table, write_rows
     from derive.errors import NumericalError
     from derive.inputs.problems import load_grid
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from derive.cli import completion
+from numerics.options import OptionInfo
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +20,47 @@ if TYPE_CHECKING:
     _Kind = click.ParamType[Any]
 else:
     _Kind = click.ParamType  # older versions of click have no kinds of kinds
+
+F = TypeVar("F", bound=Callable[..., Any])
+COMPLETED: dict[str, Any] = {
+    "journal": completion.files(".journal"),
+    "of": completion.parameters,
+    "loss": completion.observables,
+    "curvature": completion.layers,
+}
+"""The shell completion of each option."""
+
+
+def takes(options: Mapping[str, OptionInfo]) -> Callable[[F], F]:
+    """Return a decorator that adds declared options to a command, in their order."""
+
+    def add(command: F) -> F:
+        for name, declared in reversed(list(options.items())):
+            if declared.flag is not None:
+                command = click_option(name, declared)(command)
+        return command
+
+    return add
+
+
+def click_option(name: str, declared: OptionInfo) -> Callable[[F], F]:
+    """Return one declared option as a click option."""
+    flag = declared.flag or f"--{name.replace('_', '-')}"
+    more: dict[str, Any] = {"help": f"{declared.help} {declared.cost}".rstrip(), "default": declared.default}
+    if "bool" in declared.type:
+        flag = flag if declared.default is False else f"{flag}/--no-{flag[2:]}"
+        return click.option(flag, name, is_flag=True, **more)
+    if declared.default is not None and declared.default != ():
+        more["show_default"] = True
+    if declared.metavar:
+        more["metavar"] = declared.metavar
+    if declared.domain.words:
+        more["type"] = OneOf(*declared.domain.words)
+    elif "int" in declared.type or "float" in declared.type:
+        more["type"] = AsTyped()
+    if "Sequence" in declared.type:
+        more["multiple"] = True
+    return click.option(flag, name, shell_complete=COMPLETED.get(name), **more)
 
 
 class AsTyped(_Kind):
@@ -52,6 +94,14 @@ class OneOf(_Kind):
         return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
 
+notation_option = click.option(
+    "--notation",
+    type=OneOf("model", "paper"),
+    default="model",
+    show_default=True,
+    help="The names of the model, or the letters that it declares for its source, with the table of letters first.",
+)
+"""The option of commands that print derived formulas."""
 target_argument = click.argument("target", metavar="SETTING|FILE", shell_complete=completion.targets)
 values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1, shell_complete=completion.values)
 words_argument = click.argument(

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from derive.cli import completion
-from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, progress_bar
-from derive.cli.problem import loaded, target_argument, values_argument
+from derive.cli.problem import loaded, takes, target_argument, values_argument
 from numerics.options import options_of
 
 

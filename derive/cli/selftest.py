@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, print_table, progress_bar
+from derive.cli.problem import takes
 from derive.support import interrupts
 from derive.support.plain_words import counted
 from numerics.options import options_of

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive.cli.options import takes
 from derive.cli.output import handful, print_kernel, print_table
-from derive.cli.problem import target_argument, values_argument, wanted_eigenvalues
+from derive.cli.problem import takes, target_argument, values_argument, wanted_eigenvalues
 from derive.cli.sweeping import Command, Flags, run, sweep_options
 from numerics.options import options_of
 

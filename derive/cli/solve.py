@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive.cli.options import takes
 from derive.cli.output import handful, print_kernel, print_table
-from derive.cli.problem import OneOf, target_argument, values_argument
+from derive.cli.problem import OneOf, takes, target_argument, values_argument
 from derive.cli.sweeping import Command, Flags, run, sweep_options
 from numerics.options import options_of
 

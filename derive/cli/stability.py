@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from derive.cli import completion
-from derive.cli.options import takes
 from derive.cli.output import json_option, number, part_of, plain, print_json, print_table, progress_bar, settings_line
-from derive.cli.problem import target_argument, values_argument
+from derive.cli.problem import takes, target_argument, values_argument
 from numerics.options import StabilityOptions, options_of
 
 HELP = """
@@ -78,7 +77,7 @@ def stability(
     """Find the largest stable learning rate, at one point or on a grid of the other parameters."""
     from dataclasses import asdict
 
-    from derive.cli.tables import check_table, write_rows
+    from derive.cli.output import check_table, write_rows
     from derive.errors import NumericalError
     from derive.inputs.problems import load_grid
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from derive.cli import completion
-from derive.cli.options import takes
 from derive.cli.output import columns, json_option, plain, print_json, print_table, progress_bar
 from derive.cli.problem import (
     beside_plot,
@@ -25,6 +24,7 @@ from derive.cli.problem import (
     plot_option,
     quantity_option,
     save_plot,
+    takes,
 )
 from derive.support.guarded import with_digest
 from numerics.options import SweepOptions, fields_of
@@ -105,7 +105,7 @@ class Command:
 
 def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[str, Any], flags: Flags) -> Any:
     """Compute, write, plot and print; return the result, or None if there is none yet."""
-    from derive.cli.tables import check_table
+    from derive.cli.output import check_table
     from derive.errors import DeriveError
     from derive.inputs.problems import makes_a_grid
 
@@ -159,7 +159,7 @@ def _compute(
 
 def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None:
     """Write, plot and print a result."""
-    from derive.cli.tables import write_result, write_rows
+    from derive.cli.output import write_result, write_rows
     from numerics.plots.data import figure_rows
 
     as_data, each = command.as_data, command.each

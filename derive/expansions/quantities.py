@@ -14,10 +14,9 @@ from derive.cells.region import Point, Region
 from derive.cells.selection import Sites
 from derive.cells.verdicts import SUPPORTED
 from derive.errors import DeriveError, NumericalError
-from derive.expansions.atoms import AtomPosition
 from derive.expansions.branches import Branches
 from derive.expansions.cases import Case
-from derive.expansions.edges import Edges
+from derive.expansions.edges import AtomPosition, Edges
 from derive.expansions.limits import SMALL, ParameterLimit
 from derive.expansions.series import PuiseuxSeries
 from derive.expansions.spikes import CaseSpikes

@@ -5,6 +5,8 @@ A record becomes blocks section by section, each equation in its own LaTeX.
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -47,9 +49,49 @@ from derive.report.document import (
     words,
 )
 from derive.report.references import CITED, REFERENCES
-from derive.report.summary import prose_of, title_of
 from derive.support.plain_words import shown_value
 from derive.version import __version__
+
+FORMULA = re.compile(r"[=^*/\\|<>{}]|\w\(|\w_\w|\w \. \w|\.\.\.|\b\w+ x \w+\b|\bsqrt\b|`")
+SENTENCE = re.compile(r"(?<=[\w)][.;?!])(?<!\b[A-Z]\.)\s+")
+LONGEST_TITLE = 80
+
+
+def title_of(doc: str) -> str:
+    """Return the text up to a colon, semicolon or full stop, if it is short enough for a title."""
+    opening = re.split(r"[:;.](?:\s|$)", doc.strip().partition("\n")[0])[0].strip()
+    return opening if 0 < len(opening) <= LONGEST_TITLE and not re.search(r"[=^]", opening) else ""
+
+
+def prose_of(doc: str) -> tuple[str, ...]:
+    """Return the paragraphs of a docstring without its title and without sentences that contain ASCII formulas."""
+    paragraphs = []
+    for number, paragraph in enumerate(re.split(r"\n\s*\n", textwrap.dedent(doc).strip())):
+        if any(line.startswith((" ", "\t")) for line in paragraph.splitlines()):
+            continue  # indented text is a formula or a table
+        line = " ".join(paragraph.split())
+        if number == 0 and title_of(doc):
+            line = line.removeprefix(title_of(doc)).lstrip(" :;.")
+            line = line[:1].upper() + line[1:]
+        sentences = SENTENCE.split(line)
+        if number == 0:
+            sentences[0] = _before_formulas(sentences[0])
+        kept = " ".join(s for s in sentences if s and not FORMULA.search(s))
+        if kept:
+            first = kept.split(" ", 1)[0]
+            opening = first.capitalize() if first.islower() and len(first) > 2 else first
+            paragraphs.append(opening + kept[len(first) :].rstrip(" ;:,.") + ".")
+    return tuple(paragraphs)
+
+
+def _before_formulas(line: str) -> str:
+    """Return the clauses of a sentence before its first formula."""
+    clauses = []
+    for clause in line.split(", "):
+        if FORMULA.search(clause):
+            break
+        clauses.append(clause)
+    return ", ".join(clauses)
 
 
 def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained: bool = True) -> tuple[Block, ...]:

@@ -29,6 +29,7 @@ from derive.support.guarded import write_whole
 from derive.support.interrupts import removing
 from derive.support.places import path_of
 from numerics.runtime.keys import OrderKey
+from numerics.support.formatting import html_table, table
 from numerics.support.records import ArrayRecord
 
 if TYPE_CHECKING:
@@ -78,10 +79,29 @@ class PointResult(Saved):
         """All values, including choices."""
         return dict(self.made.parameters)
 
+    @property
+    def title(self) -> str:
+        """The setting with its values."""
+        return self.made.point
+
+    @abstractmethod
+    def _rows(self) -> list[tuple[str, str]]:
+        """Names and values for a table."""
+
     def _check_numbers(self) -> None:
         """Raise NumericalError if the computation failed."""
         if self.failed:
             raise NumericalError(self.trouble[0])
+
+    def __str__(self) -> str:
+        if self.failed:
+            return f"{self.title}: {self.trouble[0]}"
+        return "\n".join([self.title, *table(self._rows()), *(f"not to be trusted: {why}" for why in self.trouble)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self.title, self._rows(), self.trouble)
 
 
 def write_result(result: Saved, path: Path) -> Path:

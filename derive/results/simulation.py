@@ -12,7 +12,7 @@ from derive.results.made import Provenance
 from derive.results.saving import PointResult
 from numerics.runtime.interface import Setting
 from numerics.simulation.samples import Samples, SimulatedLayer
-from numerics.support.formatting import counted, html_table, listed, shown_number, table
+from numerics.support.formatting import counted, listed, shown_number
 
 if TYPE_CHECKING:
     import pandas
@@ -149,16 +149,6 @@ class Simulation(PointResult, Samples):
                 when = f" at {values.shape[1] - 1}" if values.shape[1] > 1 else ""
                 rows.append((f"{name}{when}", shown_number(last.mean(), standard_error(last))))
         return rows
-
-    def __str__(self) -> str:
-        if self.failed:
-            return f"{self.title}: {self.trouble[0]}"
-        return "\n".join([self.title, *table(self._rows())])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(self.title, self._rows(), self.trouble)
 
 
 def standard_error(draws: np.ndarray) -> float | None:

@@ -12,7 +12,7 @@ from derive.results.made import Provenance
 from derive.results.saving import PointResult
 from numerics.runtime.interface import Setting
 from numerics.solution import Layer, Prediction, real_places
-from numerics.support.formatting import html_table, listed, shown_number, table
+from numerics.support.formatting import listed, shown_number
 from numerics.support.labelled import with_none
 from numerics.support.reports import TrainingMethod
 from numerics.two_time import Kernels
@@ -176,14 +176,3 @@ class Solution(PointResult, Prediction):
                 when = f" at {len(series) - 1}" if len(series) > 1 else ""
                 rows.append((f"{name}{when}", shown_number(series[-1], spread)))
         return rows
-
-    def __str__(self) -> str:
-        if self.failed:
-            return f"{self.made.point}: {self.trouble[0]}"
-        lines = [self.made.point, *table(self._rows())]
-        return "\n".join([*lines, *(f"not to be trusted: {reason}" for reason in self.trouble)])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_table(self.made.point, self._rows(), self.trouble)

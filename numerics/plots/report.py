@@ -65,8 +65,7 @@ def draw_observables(solution: Prediction, simulation: Samples, across: int = AC
         panel.set_title(name.replace("_", " "), fontsize=10)
         panel.set_xlabel("time")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-        for side in ("top", "right"):
-            panel.spines[side].set_visible(False)
+        panel.spines[["top", "right"]].set_visible(False)
     for panel in panels[len(names) :]:
         panel.set_visible(False)
     handles, labels = panels[0].get_legend_handles_labels()

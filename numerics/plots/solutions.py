@@ -285,8 +285,7 @@ def _draw_density(
         highest = max(highest, float(np.nanmax(y[10:-10])))
     axes.set_ylim(0.0, 1.12 * max(density.max(initial=0.0), min(highest, 1.5 * density.max(initial=0.0))) or 1.0)
     axes.set_ylabel("density of eigenvalues")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_outliers(axes: Axes, outliers: tuple[OutlierMatch, ...], intervals: list[Interval], shown: float) -> None:
@@ -320,5 +319,4 @@ def _draw_outliers(axes: Axes, outliers: tuple[OutlierMatch, ...], intervals: li
         )
     axes.set_ylim(-0.6, 1.6)
     axes.set_yticks([0.0, 1.0], ["simulation", "theory"])
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)

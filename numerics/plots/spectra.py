@@ -100,8 +100,7 @@ def _draw_panel(
     for axes, (left, right) in ((density, view), (strip, span)):
         margin = 0.05 * (right - left)
         axes.set_xlim(left - margin, right + margin)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        axes.spines[["top", "right"]].set_visible(False)
     if wide:
         density.set_xlabel("bulk only", fontsize=8)
     else:
@@ -280,6 +279,5 @@ def _draw_column(
     scale = axes.set_yscale if upright else axes.set_xscale
     if max(one.top for one in members) > WIDE:
         scale("symlog", linthresh=1.0)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=7)

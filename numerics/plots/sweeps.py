@@ -170,8 +170,7 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
             linewidth=0,
             label=name,
         )
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    panel.spines[["top", "right"]].set_visible(False)
     if panel.get_legend_handles_labels()[1] and not (scaled and not len(gone) and data.simulated is None):
         handles, labels = panel.get_legend_handles_labels()
         kept = [k for k, label in enumerate(labels) if not (scaled and " = " in label)]

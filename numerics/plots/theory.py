@@ -168,8 +168,7 @@ def _label(panel: Axes, title: str, x: str, y: str) -> None:
     panel.set_title(title, fontsize=10)
     panel.set_xlabel(x)
     panel.set_ylabel(y)
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    panel.spines[["top", "right"]].set_visible(False)
 
 
 def _of(what: str, label: str) -> str:

@@ -31,7 +31,7 @@ from derive.claims.formulas import Reader
 from derive.claims.patience import within_time
 from derive.claims.reading import load_claims
 from derive.cli import main
-from derive.cli.terminal import PrintableStream
+from derive.cli.output import PrintableStream
 from derive.errors import CheckpointError, ClaimError, DeclarationError, DeriveError, NumericalError
 from derive.inputs.checkpoints import load, read_checkpoint
 from derive.inputs.data_files import _archive

@@ -42,7 +42,7 @@ from derive.report.assumptions import assumptions, levels
 from derive.report.document import Fold, Math, Prose, References, with_names
 from derive.report.fonts import FAMILY, GREEK, PARTS, cut_font, font_faces, font_of, slanted
 from derive.report.html import highlighted
-from derive.report.summary import prose_of, title_of
+from derive.report.writing import prose_of, title_of
 from numerics.simulation.compare import expected_by_chance
 
 ROOT = Path(__file__).parents[3]

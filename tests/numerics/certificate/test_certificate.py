@@ -40,9 +40,8 @@ from derive import (
 from derive.cli import main
 from derive.codegen import solver_files
 from numerics.certificate.blocks import BlockRows, IdentityPlus
-from numerics.certificate.checking import check_bulk, check_spikes, check_training
+from numerics.certificate.checking import check_bulk, check_spikes, check_training, unconfirmed_edges
 from numerics.certificate.declared import STEPS, DeclaredPast, Functions, _density_rule
-from numerics.certificate.edges import unconfirmed_edges
 from numerics.certificate.expected import Courses, expect
 from numerics.certificate.recording import Recording, Tape
 from numerics.certificate.records import Certificate, CertificateCheck
@@ -382,7 +381,7 @@ def test_edges_where_three_roots_meet_are_edges(monkeypatch):
     """Where the number of real roots of the curve does not change, the bulk equations decide."""
     solver, values = solver_of("coupled_spikes"), values_of("coupled_spikes")
     law, branch = solve(solver, values).layers[0].law, solver.branch(values)
-    monkeypatch.setattr("numerics.certificate.edges.real_roots", lambda branch, z: [1] * z.size)
+    monkeypatch.setattr("numerics.certificate.checking.real_roots", lambda branch, z: [1] * z.size)
     assert unconfirmed_edges(branch, law, thorough=False) == []
     low, high = law.edges[0]
     moved = dataclasses.replace(law, edges=((low - 1e-6, high - 1e-6),))
