@@ -100,7 +100,7 @@ def _forward_pass(solver: Solver, values: Mapping[str, Any]) -> Callable[[Point]
     if not solver.quadrature:
         return solver.rows.forward_pass
     report = Trained.exact(solver, dict(values)).method.quadrature
-    assert report is not None, "a pass by quadrature has nodes"
+    assert report is not None, "quadrature needs nodes"
     return partial(solver.rows.forward_pass, nodes=report.nodes)
 
 

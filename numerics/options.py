@@ -159,8 +159,8 @@ class Options:
     eigenvalues: str | None = option(
         None,
         one_of("all", "ends"),
-        "All eigenvalues of each sample, or only the ends of its spectrum. By default commands compute only the "
-        "ends from size {LARGE} on, unless a histogram or a file needs the others.",
+        "All eigenvalues of each sample, or only the ends of its spectrum. By default commands compute only the ends "
+        "for sizes of {LARGE} and more, unless a histogram or a file needs the others.",
         cost="The ends take a time that grows as D^2, all eigenvalues as D^3.",
     )
     align: Sequence[str] = option(

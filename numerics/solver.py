@@ -163,7 +163,7 @@ def solve_many(
     """Return a solution, or the reason why there is none, for each point. Integer parameters must be equal at all
     points.
 
-    Exact forward passes are batched as far as memory allows; fewer than `batch` points are padded to a full batch, so
+    Exact forward passes are batched if memory allows; fewer than `batch` points are padded to a full batch, so
     that its compiled program is reused. Points that share a bulk evaluate it together.
     """
     tell = progress or (lambda fraction, text: None)

@@ -62,7 +62,7 @@ class DeclarationSource:
         return self._texts[model.name]
 
     def made(self, verb: str, problem: Problem, options: Options) -> Provenance:
-        """The provenance of a result; options are those of the command line, as far as they were given."""
+        """The provenance of a result; options are the given ones, in the form of the command line."""
         told = options.told(verb)
         told["kernel"] = [str(name) for name in told.pop("kernels", ())] or None
         told["align"] = list(problem.align) or None

@@ -40,7 +40,7 @@ class Workers:
 
     @property
     def number(self) -> int:
-        """The number of units computed concurrently, as far as known."""
+        """The number of units computed concurrently, if known."""
         jobs = self.options.jobs
         if jobs == CORES:
             return min(cores(), self.most or cores())

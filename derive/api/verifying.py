@@ -42,7 +42,7 @@ class Confirmation:
                 return self._no_threshold(against, values)
             return self._same(against, self._solved(values))
         except DeriveError as error:
-            return None, f"`derive solve` gives no number there: {error}"
+            return None, f"`derive solve` gives no number at the counterexample: {error}"
 
     def _solved(self, values: dict[str, Any]) -> Solution:
         point = ProblemPoint.of(self.source, problem_of(self.model, values), None)

@@ -104,7 +104,11 @@ Examples:
     metavar="N",
     help="How many smaller declarations to try for each kind of violation.",
 )
-@click.option("--quick", is_flag=True, help=f"Short: {QUICK} declarations, nothing compiled, no simulation; a minute.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help=f"A short run of about a minute: {QUICK} declarations, nothing compiled, no simulation.",
+)
 @click.option(
     "--vocabulary",
     is_flag=True,

@@ -19,8 +19,9 @@ HELP = """
 Simulate the declaration at finite size: draw the disorder, iterate the equations, diagonalise.
 
 The simulation uses nothing of the theory. Matrices are dense: memory grows as D^2 and time as D^3 per seed, or as D^2
-if only the ends of the spectrum are needed (--eigenvalues). A size that does not fit into the free memory is refused
-with the largest one that does; --dry-run prints the memory of one sample. With one seed the standard error is null.
+if only the ends of the spectrum are needed (--eigenvalues). A size that does not fit into the free memory is refused,
+and the error gives the largest one that fits; --dry-run prints the memory of one sample. With one seed the standard
+error is null.
 
 Lists and ranges make a grid, as in `derive solve`. With --jobs, --on, --shard or a grid, samples are distributed over
 processes. A sample does not depend on where it is drawn, and --seeds 40 with the journal of --seeds 20 draws twenty

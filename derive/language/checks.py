@@ -104,7 +104,9 @@ def _check_probes(model: Declaration) -> None:
                 f"spectrum(..., plus={probe.plus!r}): there is no observable of that name; add it to observe={{...}}"
             )
         if probe.plus and isinstance(dict(model.observe)[probe.plus], Each):
-            raise DeclarationError(f"spectrum(..., plus={probe.plus!r}): that observable has labels; name one number")
+            raise DeclarationError(
+                f"spectrum(..., plus={probe.plus!r}): that observable has labels; name one that is a single number"
+            )
 
 
 def _check_names(model: Declaration) -> None:
@@ -516,7 +518,7 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
         if not sp.expand(value.time - timed[0].time).is_Integer:
             raise DeclarationError(
                 f"{where}, which uses {timed[0].field}({timed[0].time}) and {value.field}({value.time}) together; "
-                f"use times that count from the same end"
+                f"count all times from the same end"
             )
 
 

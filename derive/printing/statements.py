@@ -19,8 +19,8 @@ from derive.records.system import Recurrence
 class Statement:
     """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose.
 
-    `tag` is the equation number that generated code cites. `row` is the unknown of A(z) whose equation it is; `rows`
-    and `columns` are those of a block matrix.
+    `tag` is the equation number that generated code cites. `row` is the unknown of A(z) that the equation determines;
+    `rows` and `columns` are those of a block matrix.
     """
 
     left: sp.Basic | None = None

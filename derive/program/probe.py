@@ -485,7 +485,7 @@ def _aligned(build: _Spectral, number: int, aligned: Aligned) -> ir.RuntimeRecor
 
     doc = (
         f"For a source along {name}: the right-hand side of A(z) q = b,\n"
-        "the rows that are its overlaps with it among those of q and of what it adds,\n"
+        "the overlaps with it among the rows of q and of the unknowns that it adds,\n"
         "and the matrix with its mean squares on the diagonal.\n"
     ).rstrip()
     seen = tuple(_seen(u, aligned.unknown) for u in everything)

@@ -5,6 +5,7 @@ A record becomes blocks section by section, each equation in its own LaTeX.
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -248,8 +249,8 @@ def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
     table = tuple(
         (
             (r.quantity,),
-            (_shown(r.theory) + ("" if not r.theory_error else f" ± {r.theory_error:.2g}"),),
-            (f"{_shown(r.simulation)} ± {r.stderr:.2g}",),
+            (_measured(r.theory, r.theory_error),),
+            (_measured(r.simulation, r.stderr),),
             (_difference(r),),
         )
         for r in rows
@@ -331,6 +332,14 @@ def _domain(text: str) -> str:
 
 def _shown(value: float) -> str:
     return f"{value:.6g}".replace("-", "−")
+
+
+def _measured(value: float, error: float | None) -> str:
+    """Return a number with its standard error, rounded to two digits of the error."""
+    if not error:
+        return _shown(value)
+    decimals = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:.{decimals}f} ± {error:.{decimals}f}".replace("-", "−")
 
 
 def _training(level: Level) -> list[Chapter]:
@@ -468,8 +477,7 @@ def _comparison(comparison: ComparisonSection | None) -> Chapter:
     )
     lead = words(
         f"The declaration at size {comparison.size}, {comparison.seeds} seeds, compared with the theory at infinite "
-        f"size: "
-        f"{comparison.settings}."
+        f"size: {comparison.settings}."
     )
     blocks: list[Block] = [
         Prose(words(comparison.verdict[:1].upper() + comparison.verdict[1:] + ".")),

@@ -16,7 +16,7 @@ class Watch:
     def __init__(self, progress: Progress | None, units: int) -> None:
         """Args:
         progress: the callback.
-        units: number of missing units, as far as known.
+        units: number of missing units, if known.
         """
         self.progress, self.units = progress, units
         self.points = self.done = self.done_units = 0

@@ -1,5 +1,5 @@
 # Written by `derive build anti_hebbian` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Anti-Hebbian Wigner dynamics: a symmetric matrix that learns the trajectory it drives.
 
 v(t+1) = v(t) - dt M(t) v(t) from a standard normal v(0), and M(t+1) = M(t) + (gamma0 dt / D) v(t) v(t)^T from a

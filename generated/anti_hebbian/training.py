@@ -1,5 +1,5 @@
 # Written by `derive build anti_hebbian` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Training level, exactly: all laws are linear, so all fields are Gaussian, in one pass."""
 
 from numerics.runtime.program import Covariance, MatrixProduct, Memory, Recorded, Training, Vector

@@ -1,5 +1,5 @@
 # Written by `derive build coupled_spikes` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Coupled spikes with linear laws: a rectangular Gaussian matrix plus S spikes that depend on it.
 
 W(S) = W(0) + N0^(-1/2) sum_t g(t) phi(t)^T with N1 = alpha N0 and entries of W(0) of variance sigma^2. The spikes

@@ -1,5 +1,5 @@
 # Written by `derive build coupled_spikes_tanh` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Coupled spikes with nonlinear laws: phi(t) = tanh(a(t) + kappa sum xi), g(t) = theta tanh(b(t) + kappa sum chi).
 
 The model of coupled_spikes with saturating laws, so that the spike vectors are not Gaussian and averages are sampled.

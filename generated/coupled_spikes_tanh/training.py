@@ -1,5 +1,5 @@
 # Written by `derive build coupled_spikes_tanh` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Training level by sampling: many sites forward in time."""
 
 import jax.numpy as jnp

@@ -1,5 +1,5 @@
 # Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
 
 f_c(x) = sqrt(D) / (N gamma0) w_c . W(L-1) ... W1 W0 x / (sqrt(N)^(L-1) sqrt(D)) learns y_c = teacher_c . x / sqrt(D)

@@ -1,5 +1,5 @@
 # Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
 
 from numerics.runtime.interface import BulkLaw, CoefficientTable

@@ -1,5 +1,5 @@
 # Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 from numerics.runtime.interface import AlikeLabels, Cycle, Probe, Side

@@ -1,5 +1,5 @@
 # Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """The declaration at finite size: draw the disorder, run the equations, return the probed matrices."""
 
 import numpy as np
@@ -31,7 +31,7 @@ def numbers(p, size):
         + D * P
         + 4 * N1 * N2
     )
-    # products on the way to the probed matrices
+    # intermediate products of the probed matrices
     working = 4 * max(D**2, N1**2)
     # later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes
     spectrum = 6 * max(D**2, N1**2)
@@ -44,11 +44,10 @@ def simulate(
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
-    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
-    kicks: by field, what is added to the right side of its equation, times x sites x labels.
-    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
-    `xp` and `special` are the modules of arrays and special functions: numpy and scipy.special, or
-    jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
+    `watch(time, probed)` is called at every time; probed() returns the current matrices. kicks: by field, the impulses
+    added to the right side of its equation, times x sites x labels. `follow(fields)` is called at the end with all
+    fields by name: vectors, or series of them. `xp` and `special` are the modules of arrays and special functions:
+    numpy and scipy.special, or jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors
     D, N1, P, N2 = whole_sizes(sectors(p, size))

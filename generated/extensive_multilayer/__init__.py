@@ -1,5 +1,5 @@
 # Written by `derive build extensive_multilayer L=2 layer=1 sample=population` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Deep linear network with extensively many outputs: one hidden layer after one gradient step.
 
 Weights W0 (N x D) and W1 ... W(L-1) (N x N), readout A (N x C), target B (C x D), all of unit variance. With the

@@ -1,5 +1,5 @@
 # Written by `derive build extensive_multilayer L=2 layer=1 sample=population` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
 
 import jax.numpy as jnp

@@ -1,5 +1,5 @@
 # Written by `derive build extensive_multilayer L=2 layer=1 sample=population` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 from numerics.runtime.interface import Probe

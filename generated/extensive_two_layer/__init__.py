@@ -1,5 +1,5 @@
 # Written by `derive build extensive_two_layer sample=population steps=1 output=left_out` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Two-layer linear network with extensively many outputs after gradient steps on its first layer: the bulk moves.
 
 Width N = nu D, outputs C = chi D, readout A fixed. With the loss |F - Y|^2 / (2 C P), F = A^T W X / (gamma0 N) and

@@ -1,5 +1,5 @@
 # Written by `derive build spiked_wigner` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Spiked Wigner: a GOE matrix plus one planted direction, M = M0 + (gamma0 / D) v v^T with |v|^2 = D.
 
 The classical BBP problem: the simplest matrix with a bulk and an outlier.

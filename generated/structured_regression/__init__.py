@@ -1,5 +1,5 @@
 # Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Linear regression by gradient descent on inputs whose covariance has a spectrum; P = alpha D samples.
 
 An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise

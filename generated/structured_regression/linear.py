@@ -1,5 +1,5 @@
 # Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Linear training, with w for a delay by one step: the laws of a site, their stationary limit, and the step that is repeated."""
 
 import jax.numpy as jnp

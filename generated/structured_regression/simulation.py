@@ -1,5 +1,5 @@
 # Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """The declaration at finite size: draw the disorder, run the equations, return the probed matrices."""
 
 import numpy as np
@@ -20,7 +20,7 @@ def numbers(p, size):
     D, P = whole_sizes(sectors(p, size))
     # random matrices; weights, with those of the time before and a working copy; fields at all times
     held = D * P + 3 * D * (p.T + 1) + 2 * D + P * (p.T + 1) + P
-    # products on the way to the probed matrices
+    # intermediate products of the probed matrices
     working = 0
     # later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes
     spectrum = 0
@@ -33,11 +33,10 @@ def simulate(
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
-    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
-    kicks: by field, what is added to the right side of its equation, times x sites x labels.
-    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
-    `xp` and `special` are the modules of arrays and special functions: numpy and scipy.special, or
-    jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
+    `watch(time, probed)` is called at every time; probed() returns the current matrices. kicks: by field, the impulses
+    added to the right side of its equation, times x sites x labels. `follow(fields)` is called at the end with all
+    fields by name: vectors, or series of them. `xp` and `special` are the modules of arrays and special functions:
+    numpy and scipy.special, or jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors
     D, P = whole_sizes(sectors(p, size))

@@ -1,5 +1,5 @@
 # Written by `derive build wide_network L=3 activation=tanh loss=square responses=automatic` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 from numerics.runtime.interface import Cycle, Probe, Side

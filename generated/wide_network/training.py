@@ -1,5 +1,5 @@
 # Written by `derive build wide_network L=3 activation=tanh loss=square responses=automatic` from a declaration; edits are lost.
-# The mathematics is in derivation.md beside this file.
+# The mathematics is in derivation.md in this directory.
 """Training level by sampling: many sites forward in time."""
 
 import jax.numpy as jnp

@@ -116,7 +116,7 @@ def _completed(matrix: ProbedMatrix, numbers: Point, order: Order) -> Point:
 
 
 def host_parts(solver: Solver) -> tuple[HostPart, ...]:
-    """Return the parts of `solve`, `simulate` and `limit` that run on the host on any device."""
+    """Return the parts of `solve`, `simulate` and `limit` that always run on the host."""
     parts = []
     if isinstance(solver.training, SampledPass):
         parts.append(HostPart("random numbers of a sampled pass", "NumPy draws them, Sobol sequences among them"))

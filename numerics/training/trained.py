@@ -102,7 +102,7 @@ class Trained:
 def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int = 1) -> list[Trained]:
     """Return the training level of several points in one batch; integers are equal at all of them.
 
-    batch: a batch of fewer points is padded with the last one, as far as memory allows. The points are distributed over
+    batch: a batch of fewer points is padded with the last one if memory allows. The points are distributed over
     the JAX devices.
     """
     filled = list(points)

@@ -1,4 +1,5 @@
-"""A wide network with C outputs learns classes by cross-entropy: two axes of labels, a law, a matrix that is probed.
+"""A wide network with C outputs learns classes by cross-entropy: two axes of labels, a nonlinear law and a probed
+matrix.
 
 h_p = W phi(V x_p) / sqrt(N), f_pc = <w_c phi(h_p)>; W and w follow the gradient of the mean cross-entropy. Spikes are
 sums over samples of vectors that are themselves sums over classes.

@@ -259,7 +259,7 @@ def test_a_mean_at_one_time_weighs_the_spike(law):
 REFUSED = {
     "mean(x(t)**2)": "which uses x at t; a coefficient is taken at T, T - 1, ..., or at 0",
     "mean(x(2)**2)": "which uses x at 2; a coefficient is taken at T, T - 1, ..., or at 0",
-    "mean(x(0) * x(T))": "use times that count from the same end",
+    "mean(x(0) * x(T))": "from the same end",
 }
 
 

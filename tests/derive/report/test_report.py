@@ -37,7 +37,7 @@ from derive.printing.mathml import UnknownMathematics, mathml, mathml_pieces
 from derive.printing.names import PrintedNames
 from derive.printing.of_training import each_pair_once, joined_terms, spectral_sections
 from derive.printing.tex import TexPrinter
-from derive.report import html_of_report, latex_of_report, report_of
+from derive.report import html_of_report, latex_of_report, report_of, writing
 from derive.report.assumptions import assumptions, levels
 from derive.report.document import Fold, Math, Prose, References, with_names
 from derive.report.fonts import FAMILY, GREEK, PARTS, cut_font, font_faces, font_of, slanted
@@ -673,3 +673,10 @@ def test_model_of_a_file_is_named_by_its_file(declared):
     model = load_model(str(declared(NO_PROBE)))
     made = report_of(derive_model(model), {}, (), {})
     assert made.name == "mine" and made.title.startswith("A drifting vector")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"), [(2.49429, 0.041, "2.494 ± 0.041"), (-1234.5, 26.0, "−1234 ± 26"), (0.5, None, "0.5")]
+)
+def test_numbers_have_the_digits_of_their_errors(value, error, text):
+    assert writing._measured(value, error) == text
