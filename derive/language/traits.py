@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import sympy as sp
+from sympy.logic.boolalg import BooleanAtom
 
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
@@ -70,7 +71,7 @@ def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
     def walk(node: sp.Basic) -> None:
         if isinstance(node, Mean):
             return
-        if traits_in(node) and not _depends_on_more(node) and not node.is_Mul:
+        if isinstance(node, sp.Expr) and traits_in(node) and not _depends_on_more(node) and not node.is_Mul:
             functions[node] = None
         else:
             for arg in node.args:
@@ -86,7 +87,7 @@ def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
 
 def _depends_on_more(node: sp.Basic) -> bool:
     """Return whether an expression depends on anything other than traits, parameters and numbers."""
-    if is_trait(node):
+    if is_trait(node) or isinstance(node, BooleanAtom):
         return False
     return (not node.args and not (node.is_number or isinstance(node, Parameter))) or any(
         map(_depends_on_more, node.args)

@@ -268,8 +268,9 @@ def _of_traits_alone(node: sp.Basic) -> bool:
     """Return whether an expression is a nontrivial function of traits and parameters alone."""
     if not traits_in(node) or node.has(Mean) or (node.is_Pow and node.exp.is_Integer and node.exp > 0):
         return False
-    rest = node.xreplace({v: sp.S.One for v in traits_in(node)})
-    return not other_symbols(rest, Parameter) and not rest.atoms(FieldAt)
+    marks = {value: sp.Symbol(f"{VALUE.name}{k}") for k, value in enumerate(traits_in(node))}
+    rest = node.xreplace(marks)  # a number instead of a symbol could decide conditions, and hide what is in them
+    return set(other_symbols(rest, Parameter)) <= set(marks.values()) and not rest.atoms(FieldAt)
 
 
 def _axes(data: Data) -> tuple[str, ...]:

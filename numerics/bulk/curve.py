@@ -41,9 +41,25 @@ def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[
 
 @lru_cache(maxsize=256)
 def _exact_variables(coefficients: CoefficientTable) -> Callable[..., Sequence[Any]]:
-    """Return the variables as functions of fractions. NumPy evaluates signs, moduli and extrema exactly, and raises
-    TypeError for roots."""
-    return with_names(coefficients.variables, {"jnp": np})
+    """Return the variables as functions of fractions."""
+    return with_names(coefficients.variables, {"jnp": _Fractions()})
+
+
+class _Fractions:
+    """NumPy for fractions: signs, moduli and extrema are exact as they are, and roots raise TypeError."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def select(conditions: Sequence[Any], values: Sequence[Any], default: Any) -> Any:
+        """Return the first value whose condition holds; NumPy would round it."""
+        return next((value for value, holds in zip(values, conditions, strict=True) if holds), default)
+
+    @staticmethod
+    def heaviside(x: Any, at_zero: Any) -> Any:
+        """Return the step function."""
+        return Fraction(at_zero) if x == 0 else int(x > 0)
 
 
 def _plain(value: Any) -> int | float | Fraction:

@@ -82,16 +82,21 @@ def pieces_of(
     for (low, high), (first, last) in zip(cuts, exponents, strict=True):
         width = high - low
         closest = max(TIP, 10 * CLOSEST * branch.start.height / width)
+        below, above = first < DIVERGES, last < DIVERGES
         shares = [share for share in 10.0 ** -np.arange(DECADES, 0, -1) if share >= closest]
-        ends = [float(low + width * share) for share in shares if first < DIVERGES]
-        if ends:
+        if not shares:  # too short to be computed: tips alone
+            shares = [1 / 2] if below and above else [1.0]
+        ends = [float(low + width * share) for share in shares if below]
+        if below:
             tips.append(DensityPiece(low, ends[0], _tip_root(first), 1))
-        ends += [float(high - width * share) for share in shares[::-1] if last < DIVERGES]
-        if last < DIVERGES and ends:
+        ends += [float(high - width * share) for share in shares[::-1] if above]
+        if above:
             tips.append(DensityPiece(ends[-1], high, 1, _tip_root(last)))
-        outer = [] if first < DIVERGES else [low], [] if last < DIVERGES else [high]
-        pieces += [DensityPiece(a, b, 2, 2) for a, b in itertools.pairwise([*outer[0], *ends, *outer[1]])]
-        pieces[-1] = replace(pieces[-1], b=pieces[-1].b if last < DIVERGES else _root_of(last))
+        places = sorted({*ends, *([] if below else [low]), *([] if above else [high])})
+        within = [DensityPiece(a, b, 2, 2) for a, b in itertools.pairwise(places)]
+        if within and not above:
+            within[-1] = replace(within[-1], b=_root_of(last))
+        pieces += within
     return pieces, tips
 
 

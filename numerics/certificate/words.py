@@ -279,11 +279,17 @@ class Entrywise:
     def __ge__(self, other: Any) -> Any:
         return self._applied(np.greater_equal, self, other)
 
+    def __eq__(self, other: Any) -> Any:
+        return self._applied(np.equal, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._applied(np.not_equal, self, other)
+
     def __mod__(self, other: Any) -> Any:
         return self._applied(np.mod, self, other)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelledNumber(Entrywise):
     """A number, or one per label."""
 
@@ -305,7 +311,7 @@ def operand(given: Any) -> Any:
     return LabelledNumber(given) if kind_of(given) == NUMBER else given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TraitNumbers(Entrywise):
     """Site-dependent numbers, tabulated along one axis per trait on which they depend."""
 
@@ -390,7 +396,7 @@ class TraitNumbers(Entrywise):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LargeVector(Entrywise):
     """A vector over sites, with labels; terms: None if it is unknown."""
 
@@ -575,7 +581,7 @@ def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels:
     return LargeVector(ensemble, size, nonzero, width)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EntrywiseFunction(Entrywise):
     """An entrywise function of vectors that are sums of words."""
 

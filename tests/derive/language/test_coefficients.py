@@ -215,3 +215,31 @@ def test_jumps_of_waves_may_depend_on_parameters_and_stand_in_conditions():
 def test_jumps_of_waves_without_a_short_period_are_refused(coefficient):
     with pytest.raises(DeclarationError, match="rounding"):
         exact(coefficient)
+
+
+CASES_OF_TRAITS = {
+    "of a trait": (lambda s: Piecewise((Abs(s), s < k), (Min(s, 1), True)), lambda s, time: abs(s) if s < 0 else 1),
+    "of a trait and of time": (lambda s: Piecewise((s, t > 0), (3, True)), lambda s, time: s if time else 3),
+    "equal to a trait": (lambda s: 1 + KroneckerDelta(s, -2), lambda s, time: 1 + (s == -2)),
+}
+
+
+@pytest.mark.parametrize("case", CASES_OF_TRAITS)
+def test_coefficients_with_cases_of_traits_are_what_they_are(case):
+    """By hand: x(t + 1) = c(s, t) A(t) x(t), A drawn afresh, has the norm <c(s, t)^2> times that before."""
+    function, number = CASES_OF_TRAITS[case]
+    A, s = gaussian("A", D, D, variance=1 / D, fresh=t), trait("s", D, values=[-2, 4])
+    equations = [Eq(x(0), g), Eq(x(t + 1), function(s) * (A(t) @ x(t)))]
+    model = Model(parameters=(k, T), equations=equations, observe={"norm": mean(x(t) ** 2)})
+    expected = np.cumprod([1, *((number(-2, time) ** 2 + number(4, time) ** 2) / 2 for time in range(2))])
+    solution = derive.load(model).solve(k=0, T=2)
+    np.testing.assert_allclose(solution["norm"], expected, rtol=1e-9)
+    assert solution
+
+
+def test_cases_of_a_trait_may_stand_on_a_diagonal():
+    """By hand, at k = 0: two point masses at 1 and 2, and <1/(z - s)> = 1/2 for a spike of strength 2."""
+    s = trait("s", D, values=[-2, 4])
+    entries = diag(Piecewise((Abs(s), s < a), (Min(s, 1), True)))
+    spiked = derive.load(Model(parameters=(k, a), probe=spectrum(k * B + entries + 2 / D * outer(g, g)))).solve(k=0)
+    np.testing.assert_allclose(spiked.outliers, [(5 + 5**0.5) / 2, (5 - 5**0.5) / 2], rtol=1e-9)

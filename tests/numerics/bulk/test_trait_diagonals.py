@@ -480,3 +480,12 @@ def test_a_spike_at_which_the_inverse_of_the_map_has_a_pole_has_no_outlier():
     s = 4.0
     expected = s + 0.5 / (1 - 1 / (2 * s)) + 1.5 / (1 - 3 / (2 * s))
     assert m.solve(strength=s).outliers == pytest.approx([expected], rel=1e-12)
+
+
+@pytest.mark.long
+def test_a_bulk_that_diverges_at_zero_may_be_cut_as_close_to_it_as_rounding():
+    """Squared singular values of diag(s)^2 A, s of the density 2 (1 + x)/3 on (0, 1): by its own moments, and the
+    share of eigenvalues below a tiny number as in simulations of 1000 sites."""
+    s, A = trait("s", D, density=1 + Symbol("x"), low=0, high=1), gaussian("A", D, D)
+    solution = derive.load(Model(parameters=(), probe=spectrum(A.T @ diag(s**4) @ A / D))).solve()
+    assert solution and solution.layer().share_below(1e-8) == pytest.approx(0.0193, abs=0.001)

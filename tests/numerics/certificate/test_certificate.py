@@ -110,6 +110,7 @@ def test_functions_of_entries_and_of_traits_are_words_where_quadrature_reaches()
     s = TraitNumbers(every, SIZE, (0,), np.array([-1.0, 2.0]), {0: (weights,)})
     assert (2.0 - abs(s)).mean == pytest.approx(0.5) and (s < 0).mean == pytest.approx(0.5)
     assert functions.select([s < 0, True], [3.0, s], 0.0).mean == pytest.approx(2.5)
+    assert (1 * (s == 2)).mean == pytest.approx(0.5) and (s != 2.5).mean == 1
     assert functions.select([v > 9, v < -9], [v, 5.0], v**2).mean_row().item() == pytest.approx(1, rel=1e-9)
     assert math.isnan(abs(v).mean_row().item())
 
