@@ -165,9 +165,18 @@ class TextPrinter(NotationPrinter, StrPrinter):
             return "d {}/d {}".format(*self.times.pair(self, *arguments))
         if name == "outer":
             return f"{self._print(arguments[0])} {self._print(arguments[1])}^T"
+        if name == "conjugate":
+            return self._conjugate(arguments[0])
+        if name == "transpose":
+            return self._transpose(arguments[0])
+        if name == "integral":
+            return f"int {' '.join(f'd {self._print(value)}' for value in arguments)} delta(their equations)"
         if name == "cycle":
             return " <- ".join(self._print(group) for group in arguments)
         return f"{self._meaning(name)}({','.join(map(self._time, arguments))})"
+
+    def _hatted(self, name: str) -> str:
+        return f"hat {name}"
 
     def _memory(self, body: sp.Expr) -> str:
         if memory_is_spectral(body):

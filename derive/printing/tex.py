@@ -160,9 +160,20 @@ class TexPrinter(NotationPrinter, LatexPrinter):
             return r"\frac{{\partial {}}}{{\partial {}}}".format(*self.times.pair(self, *arguments))
         if name == "outer":
             return rf"{self._print(arguments[0])}\, {self._print(arguments[1])}{TOP}"
+        if name == "conjugate":
+            return self._conjugate(arguments[0])
+        if name == "transpose":
+            return self._transpose(arguments[0])
+        if name == "integral":
+            values = r"\, ".join(rf"\mathrm{{d}}{self._print(value)}" for value in arguments)
+            return rf"\int {values}\; \delta(\text{{their equations}})"
         if name == "cycle":
             return r" \leftarrow ".join(self._print(group) for group in arguments)
         return f"{latex_name(name)}({', '.join(map(self._print, arguments))})"
+
+    def _hatted(self, name: str) -> str:
+        bare = name[1:-1] if name.startswith("{") and name.endswith("}") else name
+        return f"{{{hatted(bare)}}}"
 
     def _memory(self, body: sp.Expr) -> str:
         if memory_is_spectral(body):
