@@ -128,6 +128,7 @@ def letters(L: int, data: str, spectrum: str, teachers: str, scale: Expr) -> dic
         above, below = f"J{k} psi0", f"J{k}^T psi1"
         named |= {
             f"N{k + 1}": "N",
+            f"W{k}": f"W^{k}",
             f"J{k}": f"W^{k}(0)",
             forward: rf"\chi^{k + 1}",
             backward: (scale, rf"\xi^{k}") if k == 0 else rf"\xi^{k}",

@@ -146,7 +146,13 @@ def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
         named |= {f"C[phi{n},phi{n}]": rf"C^{{\phi^{n}}}", f"C[g{n},g{n}]": f"C^{{g^{n}}}"}
         if n < L:
             forward, backward = f"J{n} phi{n}", f"J{n}^T g{n + 1}"
-            named |= {f"J{n}": f"W^{n}(0)", f"z{n}": f"z^{n}", forward: rf"\chi^{n + 1}", backward: rf"\xi^{n}"}
+            named |= {
+                f"W{n}": f"W^{n}",
+                f"J{n}": f"W^{n}(0)",
+                f"z{n}": f"z^{n}",
+                forward: rf"\chi^{n + 1}",
+                backward: rf"\xi^{n}",
+            }
             named |= {f"u[{forward}]": rf"u^{{\chi^{n + 1}}}", f"u[{backward}]": rf"u^{{\xi^{n}}}"}
             named |= {f"R[phi{n},{backward}]": rf"R^{{\phi^{n}}}", f"R[g{n + 1},{forward}]": f"R^{{g^{n + 1}}}"}
             named |= {"psi0": r"\psi_0", "psi1": r"\psi_1"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from itertools import takewhile
 
 FORMULA = re.compile(r"[=^*/\\|<>{}]|\w\(|\w_\w|\w \. \w|\.\.\.|\b\w+ x \w+\b|\bsqrt\b|`")
 SENTENCE = re.compile(r"(?<=[\w)][.;?!])(?<!\b[A-Z]\.)\s+")
@@ -17,7 +18,7 @@ def title_of(doc: str) -> str:
 
 
 def prose_of(doc: str) -> tuple[str, ...]:
-    """Return the paragraphs of a docstring without its title and without sentences that contain ASCII formulas."""
+    """Return the paragraphs of a docstring without its title, each up to its first sentence with an ASCII formula."""
     paragraphs = []
     for number, paragraph in enumerate(re.split(r"\n\s*\n", textwrap.dedent(doc).strip())):
         if any(line.startswith((" ", "\t")) for line in paragraph.splitlines()):
@@ -27,9 +28,10 @@ def prose_of(doc: str) -> tuple[str, ...]:
             line = line.removeprefix(title_of(doc)).lstrip(" :;.")
             line = line[:1].upper() + line[1:]
         sentences = SENTENCE.split(line)
-        if number == 0:
-            sentences[0] = _before_formulas(sentences[0])
-        kept = " ".join(s for s in sentences if s and not FORMULA.search(s))
+        plain = list(takewhile(lambda sentence: not FORMULA.search(sentence), sentences))
+        if number == 0 and not plain:
+            plain = [_before_formulas(sentences[0])]
+        kept = " ".join(filter(None, plain))
         if kept:
             first = kept.split(" ", 1)[0]
             opening = first.capitalize() if first.islower() and len(first) > 2 else first

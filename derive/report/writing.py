@@ -280,6 +280,12 @@ def _training(level: Level) -> list[Chapter]:
             nothing if disorder_free else blocks_of_sections(saddle, _titled(order, "as means over one site")),
         ),
         Chapter(
+            "conjugates",
+            "Conjugate order parameters",
+            words("Delta functions define the order parameters; the conjugate fields in them vanish or give memory."),
+            nothing if disorder_free else blocks_of_record(level.record("conjugates")),
+        ),
+        Chapter(
             "saddle-point",
             "Saddle point",
             words(
