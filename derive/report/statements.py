@@ -19,7 +19,7 @@ def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained:
     for section in sections:
         if section.statements:
             blocks.append(Heading(_line(_sentence(section.title), names)))
-            blocks += [Prose(with_names(sentence(section.why), names.mentioned))] if explained and section.why else []
+            blocks += [Prose(sentence(section.why))] if explained and section.why else []
             blocks += [_block(statement, printer) for statement in section.statements]
     return tuple(blocks)
 

@@ -48,8 +48,8 @@ from numerics.simulation.compare import expected_by_chance
 
 ROOT = Path(__file__).parents[3]
 CHAPTERS = (
-    "result declaration action average order-parameters conjugates saddle-point single-site time-order method projected "
-    "a-of-z pencil bulk code comparison assumptions references"
+    "result declaration action average order-parameters conjugates saddle-point single-site time-order method "
+    "projected a-of-z pencil bulk code comparison assumptions references"
 ).split()
 STAGES = {
     "action": ("action",),
@@ -348,6 +348,11 @@ def test_names_in_sentences_are_mathematics():
         Math("M_{0}"), " is ", Math(r"D \times D"), "; a mean is ", Math("1/z"), ", not Stein's ", Math("s"), ". See ",
         Math("D"), ".",
     )  # fmt: skip
+
+
+def test_words_of_an_explanation_are_no_names():
+    """deep_linear has a field named delta."""
+    assert "Each equation is a delta function" in page_of("deep_linear")
 
 
 def prose_in(blocks) -> int:
