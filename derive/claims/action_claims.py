@@ -11,6 +11,7 @@ from derive.algebra.words import Letter
 from derive.cells.verdicts import PROVED, REFUTED
 from derive.claims.context import ClaimContext
 from derive.claims.formulas import EARLIER, ActingMatrix, Bracket, Carrier, Reader, Words, WordSum, definition
+from derive.claims.process_claims import same_time
 from derive.claims.reading import Claim
 from derive.errors import ClaimError
 from derive.language.matrices import Disorder
@@ -24,24 +25,17 @@ from derive.records.system import LinearRule, SystemField, Term, quadratic_pairs
 def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     """Decide the right-hand side of the equation of a field, at the time t if the left-hand side is at t + shift."""
     reader = context.reader(claim, matrices=True, sizes=True)
-    target = reader.field(claim.get("target"))
-    rules = [f for f in context.system.fields if f.field == target]
-    if not rules:
-        raise ClaimError(f"{context.place(claim)}: {target} is drawn at random and has no equation")
-    (f,) = rules
-    first = claim.get("start")
-    if first is not None and first >= len(f.starts):
-        return REFUTED, f"derived: {target} has {len(f.starts)} starting values"
-    f = f if first is None else replace(f, rule=f.starts[first], shift=0)
+    f = law_of(context, claim, reader)
     if f.shift != claim.get("shift", 0):
-        return REFUTED, f"derived: the equation of {target} gives its value at t + {f.shift}"
-    what = f"equation of {target}"
+        return REFUTED, f"derived: the equation of {f.field} gives its value at t + {f.shift}"
+    what = f"equation of {f.field}"
     if f.rule.laws:
         return _nonlinear(context, claim, f, what)
     matrices = tuple(matrix.name for matrix in context.system.disorder)
     reader = replace(reader, carriers=(*context.fields, "j"), matrices=(*matrices, EARLIER.matrix))
-    claimed = _without_sums(reader.matrix(claim.get("value")))
-    status, detail = _same_sizes(context, claimed, _right_hand_side(context, claim, f), what)
+    claimed = without_sums(reader.matrix(claim.get("value")))
+    derived = written_out(context, right_hand_side(context, claim, f))
+    status, detail = _same_sizes(context, written_out(context, claimed), derived, what)
     lag, past = claim.get("lag"), [t.past for t in f.rule.terms if t.past is not None]
     lags = sorted({int(f.time + 1 - p.subs(f.time, f.time + f.shift)) for p in past if p.has(f.time)})
     if status != REFUTED and lag is not None and lags != [lag]:
@@ -49,7 +43,26 @@ def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     return status, detail
 
 
-def _without_sums(total: WordSum) -> WordSum:
+def law_of(context: ClaimContext, claim: Claim, reader: Reader) -> SystemField:
+    """Return the field that a claim is about, with the rule of the start that the claim names.
+
+    Raises:
+        ClaimError: it is drawn, or has fewer starting values.
+    """
+    target = reader.field(claim.get("target"))
+    rules = [f for f in context.system.fields if f.field == target]
+    if not rules:
+        raise ClaimError(f"{context.place(claim)}: {target} is drawn at random and has no equation")
+    (f,) = rules
+    first = claim.get("start")
+    if first is None:
+        return f
+    if first >= len(f.starts):
+        raise ClaimError(f"{context.place(claim)}: {target} has {len(f.starts)} starting values")
+    return replace(f, rule=f.starts[first], shift=0)
+
+
+def without_sums(total: WordSum) -> WordSum:
     """Return words without the sum over earlier times that a product C[a,b]*x already implies."""
     kept = WordSum({})
     for word, scale in total.terms.items():
@@ -72,7 +85,22 @@ def _nonlinear(context: ClaimContext, claim: Claim, f: SystemField, what: str) -
     return context.conclude(context.comparator.same(claimed, derived), claimed, derived, what)
 
 
-def _right_hand_side(context: ClaimContext, claim: Claim, f: SystemField) -> WordSum:
+def written_out(context: ClaimContext, total: WordSum) -> WordSum:
+    """Return words with fields that stand for products with random matrices replaced by these products."""
+    products = {f.field.name: f.product for f in context.system.fields if f.product is not None}
+    while True:
+        total = total if context.source is None else context.source.same(total)
+        done = WordSum({})
+        for word, scale in total.terms.items():
+            p = products.get(word[-1].name) if word and isinstance(word[-1], Carrier) else None
+            acting = () if p is None else (ActingMatrix(p.matrix.name, p.transposed), Carrier(p.argument.name))
+            done += WordSum({(*word[:-1], *acting) if acting else word: scale * (p.coefficient if p else 1)})
+        if done.terms == total.terms:
+            return done
+        total = done
+
+
+def right_hand_side(context: ClaimContext, claim: Claim, f: SystemField) -> WordSum:
     """Return the right-hand side as words: products with random matrices, values, sums over the past, overlaps."""
     if f.product is not None:
         p = f.product
@@ -169,7 +197,7 @@ def decide_average(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 def decide_order_parameter(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     """Decide the definition of an order parameter that the saddle point has."""
-    letter = _order_parameter(context, claim)
+    letter = _order_parameter(context, claim, overlaps=True)
     reader = _reader(context, claim)
     text = claim.get("value")
     if any(f"{kind}[" in text.replace(" ", "") for kind in "CR"):
@@ -195,15 +223,17 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     return status, detail
 
 
-def _order_parameter(context: ClaimContext, claim: Claim) -> Letter:
-    """Return the order parameter that a claim is about."""
+def _order_parameter(context: ClaimContext, claim: Claim, overlaps: bool = False) -> Letter:
+    """Return the order parameter that a claim is about; with `overlaps` those of low-rank terms count too."""
     words = list(context.reader(claim, matrices=True).matrix(claim.get("of")).terms)
     if len(words) != 1 or len(words[0]) != 1 or not isinstance(words[0][0], Letter):
         raise ClaimError(f"{context.place(claim)}: of must be one order parameter, such as C[a,b] or R[a,j]")
     letter = words[0][0].plain
     known = [_letter(conjugate) for conjugate in context.conjugates.all]
+    pairs = [t.pair for f in context.system.fields for rule in f.rules for t in rule.terms if overlaps and t.pair]
+    known += [Letter.correlation(*(value.field for value in pair)).plain for pair in pairs]
     if _in_source(context, letter)[0] not in [_in_source(context, other)[0] for other in known]:
-        names = ", ".join(f"{k.kind}[{k.a},{k.b}]" for k in known)
+        names = ", ".join(dict.fromkeys(f"{k.kind}[{k.a},{k.b}]" for k in known))
         raise ClaimError(f"{context.place(claim)}: {claim.get('of')} is not an order parameter; they are {names}")
     return letter
 
@@ -257,54 +287,3 @@ def _same_sizes(context: ClaimContext, claimed: WordSum, derived: WordSum, what:
         WordSum({word: scale.xreplace(sizes) for word, scale in total.terms.items()}) for total in (claimed, derived)
     )
     return context.same_words(claimed, derived, what)
-
-
-def decide_kernel(context: ClaimContext, claim: Claim) -> tuple[str, str]:
-    """Decide a claim about a memory kernel."""
-    reader = replace(context.reader(claim, matrices=True), carriers=tuple(context.fields))
-    target = reader.field(claim.get("target"))
-    _owns_noise(context, claim, target)
-    memories = [m for m in context.saddle.memories if m.target == target]
-    derived = WordSum({})
-    for m in memories:
-        derived += WordSum({(Letter.response(m.a, m.noise), Carrier(m.on.name)): m.coefficient})
-    status, detail = context.same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
-    lag = claim.get("lag")
-    distinct_lags = sorted({m.lag for m in memories if m.lag is not None})
-    if status != REFUTED and lag is not None and distinct_lags != [lag]:
-        lags = ", ".join(map(str, distinct_lags))
-        return REFUTED, f"derived: the memory of {target} reaches back from s = t - {lags}, claimed lag {lag}"
-    reach = f"; s <= t - {lag}" if lag else ""
-    return same_time(context, claim, {m.fresh for m in memories}, status, detail + reach)
-
-
-def same_time(context: ClaimContext, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
-    """Return the verdict after checking that kernels of matrices drawn anew act at equal times only."""
-    claimed = claim.get("same_time", False)
-    if status != REFUTED and derived not in (set(), {claimed}):
-        at = "at all times" if claimed else "at equal times only, which same_time = true would state"
-        return REFUTED, f"{detail}, but {at}"
-    return status, detail + (", at equal times only" if claimed else "")
-
-
-def _owns_noise(context: ClaimContext, claim: Claim, *fields: Field) -> None:
-    owners = list(dict.fromkeys(c.left for c in context.saddle.covariances))
-    names = ", ".join(map(str, owners))
-    for field in fields:
-        if field not in owners:
-            raise ClaimError(f"{context.place(claim)}: {field} has no noise of its own; those with one are {names}")
-
-
-def decide_covariance(context: ClaimContext, claim: Claim) -> tuple[str, str]:
-    """Decide a claim about a noise covariance."""
-    reader = context.reader(claim, matrices=True)
-    left, right = (reader.field(name) for name in claim.get("noises"))
-    _owns_noise(context, claim, left, right)
-    derived = WordSum({})
-    covariances = [c for c in context.saddle.covariances if (c.left, c.right) == (left, right)]
-    for c in covariances:
-        derived += WordSum({(Letter.correlation(c.a, c.b),): c.coefficient})
-    status, detail = context.same_words(
-        reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
-    )
-    return same_time(context, claim, {c.fresh for c in covariances}, status, detail)

@@ -28,7 +28,7 @@ def _label(context: ClaimContext, claim: Claim, label: str) -> int:
 def decide_block(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     """Decide a claim about one block of A(z)."""
     row, column = _label(context, claim, claim.get("row")), _label(context, claim, claim.get("column"))
-    value = context.reader(claim, "z", "G", matrices=True).matrix(claim.get("value"))
+    value = context.spectral_reader(claim).matrix(claim.get("value"))
     return context.same_words(value, derived_block(context.blocks, row, column), "block")
 
 
@@ -54,9 +54,9 @@ def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         rows_of_all = context.comparator.same(size, total)
         if rows_of_all.status == REFUTED:
             return REFUTED, f"the derived A(z) has {total} rows, the claim {size}; {rows_of_all.evidence}"
-    scalars, reader = context.reader(claim, "z", "G"), context.reader(claim, "z", "G", matrices=True)
-    left = [scalars.scalar(text) for text in claim.get("rows_times", ("1",) * len(order))]
-    right = [scalars.scalar(text) for text in claim.get("columns_times", ("1",) * len(order))]
+    reader = context.spectral_reader(claim)
+    left = [reader.scalar(text) for text in claim.get("rows_times", ("1",) * len(order))]
+    right = [reader.scalar(text) for text in claim.get("columns_times", ("1",) * len(order))]
     if len(left) != len(order) or len(right) != len(order):
         raise ClaimError(f"{context.place(claim)}: rows_times and columns_times need one scalar for each label")
     for scalar in (*left, *right):
@@ -87,9 +87,8 @@ def decide_projected(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     """
     blocks, row = context.blocks, _label(context, claim, claim.get("unknown"))
     sources = {u.name: str(right) for u, right in zip(blocks.projected.unknowns, blocks.right_hand_side, strict=True)}
-    reader = context.reader(claim, "z", "G", matrices=True)
-    responses = {s.name: s for s in context.bulk.projected.bulk_symbols}
-    scalars = {**responses, "dtau": Z, **reader.scalars}
+    reader = context.spectral_reader(claim)
+    scalars = {"dtau": Z, **reader.scalars}
     carriers = (*blocks.labels, *(name for name in sources.values() if name != "None"))
     claimed = replace(reader, scalars=scalars, carriers=carriers).matrix(claim.get("value"))
     derived = WordSum({})
@@ -97,7 +96,7 @@ def decide_projected(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         derived += derived_block(blocks, row, column) * WordSum({(Carrier(label),): sp.S.One})
     if blocks.right_hand_side[row] is not None:
         derived += WordSum({(Carrier(str(blocks.right_hand_side[row])),): sp.S.NegativeOne})
-    factor = context.reader(claim, "z", "G").scalar(claim.get("times", "1"))
+    factor = reader.scalar(claim.get("times", "1"))
     if not context.comparator.differs_from_zero(factor):
         raise ClaimError(f"{context.place(claim)}: {factor} in times is not known to differ from 0")
     return context.same_words(claimed, factor * derived, f"equation of {claim.get('unknown')}")

@@ -10,8 +10,6 @@ from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED
 from derive.claims.action_claims import (
     decide_average,
     decide_conjugate,
-    decide_covariance,
-    decide_kernel,
     decide_law,
     decide_observable,
     decide_order_parameter,
@@ -38,8 +36,10 @@ from derive.claims.outlier_claims import (
     decide_threshold,
 )
 from derive.claims.patience import within_time
+from derive.claims.process_claims import decide_covariance, decide_kernel
 from derive.claims.reading import Claim, ClaimsFile
 from derive.claims.series_claims import decide_series
+from derive.claims.site_claims import decide_site
 from derive.errors import ClaimError, NumericalError
 from derive.inputs.loading import load_model
 from derive.language.model import Model
@@ -48,7 +48,7 @@ from derive.printing.lettering import MODEL, letters_of
 
 _TRAINING_KINDS = (
     *("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate"),
-    *("observable", "symmetry"),
+    *("observable", "site", "symmetry"),
 )
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
 _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] = {
@@ -73,6 +73,7 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "resolvent": decide_resolvent,
     "scalar_map": decide_scalar_map,
     "series": decide_series,
+    "site": decide_site,
     "source": decide_source,
     "symmetry": decide_symmetry,
     "threshold": decide_threshold,

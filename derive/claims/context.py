@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import mpmath
 import sympy as sp
 
 from derive.algebra.nodes import Z
+from derive.algebra.words import Letter
 from derive.cells.region import Point, Region
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, ComparisonOutcome, best, weakest
 from derive.claims.equality import FURTHER_POINTS, Comparator, close, number, vanishes_identically
@@ -131,6 +133,27 @@ class ClaimContext:
         """Return the place of a claim for messages: its file and name."""
         return f"{self.file.path.name}, claim {claim.name!r}"
 
+    @cached_property
+    def responses(self) -> dict[Letter, sp.Expr]:
+        """The responses of the bulk, functions of z."""
+        spectral = [f for f in self.fields.values() if f.role == "spectral"]
+        named = {symbol.name: symbol for symbol in self.bulk.projected.bulk_symbols}
+        pairs = {(a, j): named.get(f"R_{a.name}_{j.name}") for a in spectral for j in spectral}
+        found = {Letter.response(a, j): symbol for (a, j), symbol in pairs.items() if symbol is not None}
+        letters = self.letters or Lettering()
+        for a, other in ((a, b) for a in spectral for b in spectral if letters.rep(b) == a != b):
+            for j in spectral:
+                symbol = pairs[other, j]
+                if symbol is not None:
+                    found.setdefault(Letter.response(a, j), letters.scale(a) / letters.scale(other) * symbol)
+        return found
+
+    def spectral_reader(self, claim: Claim) -> Reader:
+        """Return the parser of formulas in z, G, C, R and the responses of the bulk."""
+        reader = self.reader(claim, "z", "G", matrices=True)
+        named = {symbol.name: symbol for symbol in self.bulk.projected.bulk_symbols}
+        return replace(reader, scalars={**named, **reader.scalars}, responses=self.responses)
+
     def reader(self, claim: Claim, *names: str, matrices: bool = False, sizes: bool = False) -> Reader:
         """Return the parser of a claim's formulas, with C and R if `matrices`, with i and the sizes if `sizes`."""
         special: dict[str, sp.Expr] = {"z": Z, "s": MAP, "x": SMALL}
@@ -245,7 +268,7 @@ class ClaimContext:
     def same_words(self, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
         """Compare two sums of words coefficient by coefficient."""
         if self.source is not None:
-            claimed, derived = self.source.same(claimed), self.source.same(derived)
+            claimed, derived = (_with_probe_last(self.source.same(side)) for side in (claimed, derived))
         statuses, modulo, detail = [PROVED], False, ""
         for word in dict.fromkeys([*derived.terms, *claimed.terms]):
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)
@@ -261,6 +284,23 @@ class ClaimContext:
                 detail = f"; coefficient of {shown({word: sp.S.One})}: {result.evidence}"
         how = ", modulo the bulk equations" if modulo else ""
         return weakest(statuses), f"derived {what} {shown(derived.terms)}{how}{detail}"
+
+
+def _with_probe_last(total: WordSum) -> WordSum:
+    """Return words in which correlations of a training and a spectral field have one form.
+
+    A symbol of the source has its times in a fixed order, and is printed in sums over its training time.
+    """
+    done = WordSum({})
+    for word, scale in total.terms.items():
+        done += WordSum({tuple(letter.plain if _is_mixed(letter) else letter for letter in word): scale})
+    return done
+
+
+def _is_mixed(letter: object) -> bool:
+    """Return whether a letter is the correlation of a training and a spectral field."""
+    roles = {f.role == "spectral" for f in letter.fields} if isinstance(letter, Letter) and letter.kind == "C" else ()
+    return len(roles) > 1
 
 
 def shown_formula(expression: sp.Expr) -> str:

@@ -189,6 +189,7 @@ class Reader:
         matrices: the random matrices that may act on a field.
         legs: whether dot(a, hat(b)) and outer(a, b) are allowed. C and R are then written as such scalar products.
         define: formulas that the file defines by name.
+        responses: scalars that responses R[a, j] stand for, those of the bulk in the spectral variable.
         respelled: returns a formula with products of matrices and fields replaced by the names of their fields.
         integrals: integrals whose closed forms were confirmed at points of the parameters only.
     """
@@ -202,6 +203,7 @@ class Reader:
     define: dict[str, str] = data_field(default_factory=dict)
     within: tuple[str, ...] = ()
     integrals: list[str] = data_field(default_factory=list)
+    responses: dict[Letter, sp.Expr] = data_field(default_factory=dict)
     respelled: Callable[[str], str] | None = None
 
     def scalar(self, text: str) -> sp.Expr:
@@ -308,6 +310,8 @@ class Reader:
                 return WordSum({(Bracket(self._leg(left, text), self._leg(right, text), kind),): sp.S.One})
             case ast.Subscript(value=ast.Name(id="C" | "R")):
                 return self._letter(node, text)
+            case ast.Subscript(value=ast.Name(id="u"), slice=ast.Name(id=name)) if noise_name(name) in self.carriers:
+                return WordSum({(Carrier(noise_name(name)),): sp.S.One})
             case ast.Attribute(attr="T", value=inner):
                 value = self._value(inner, text)
                 return value.T if value.is_Matrix else value
@@ -412,7 +416,7 @@ class Reader:
             raise self.error(text, "divides by zero")
         return left**right
 
-    def _letter(self, node: ast.Subscript, text: str) -> WordSum:
+    def _letter(self, node: ast.Subscript, text: str) -> Value:
         kind, index = ast.unparse(node.value), node.slice
         if self.fields is None:
             raise self.error(text, f"uses {kind}[...], which has no meaning in a scalar formula")
@@ -423,6 +427,8 @@ class Reader:
                 raise self.error(text, f"needs two fields in {kind}[a, b]")
         if self.legs:
             return WordSum(definition(kind, a, b))
+        if kind == "R" and Letter.response(a, b) in self.responses:
+            return self.responses[Letter.response(a, b)]
         return WordSum({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
 
     def _leg(self, node: ast.expr, text: str) -> Leg:
@@ -443,6 +449,11 @@ class Reader:
             hint = f"did you mean {near[0]}? " if near else ""
             raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(fields)}")
         return fields[name]
+
+
+def noise_name(product: str) -> str:
+    """Return the name of the noise of a product with a random matrix."""
+    return f"u[{product}]"
 
 
 def definition(kind: str, a: Field, b: Field) -> Words:

@@ -37,6 +37,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "conjugate": (("of", "value"), ()),
     "kernel": (("target", "value"), ("lag", "same_time")),
     "covariance": (("noises", "value"), ("same_time",)),
+    "site": (("target", "value"), ("lag", "shift", "start", "same_time")),
     "moment": (("order", "value"), ()),
     "series": (
         ("of", "order", "value"),

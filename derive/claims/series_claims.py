@@ -45,6 +45,7 @@ def decide_series(context: ClaimContext, claim: Claim) -> tuple[str, str]:
             context.comparator.same(value, derived), value, sp.factor(derived), f"coefficient of 1/z**{order}"
         )
     responses = {symbol.name: symbol for symbol in context.bulk.projected.bulk_symbols}
+    responses |= {f"R[{letter.a},{letter.b}]": symbol for letter, symbol in context.responses.items()}
     if of == "z" or of in responses and of != "resolvent":
         return _at_fixed_resolvent(context, claim, int(order), responses.get(of, Z))
     if of == "scalar_map" or of == "inverse_map" and context.cycle(claim).inverse is None:

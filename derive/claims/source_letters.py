@@ -10,7 +10,7 @@ from functools import cached_property
 import sympy as sp
 
 from derive.algebra.words import Letter
-from derive.claims.formulas import Carrier, WordSum
+from derive.claims.formulas import Carrier, WordSum, noise_name
 from derive.claims.reading import Claim
 from derive.errors import ClaimError
 from derive.language.symbols import Sector
@@ -53,13 +53,18 @@ class SourceLetters:
         return found
 
     @cached_property
-    def noises(self) -> dict[str, Written]:
+    def own_noises(self) -> dict[str, Written]:
+        """The symbols of noises, as names of the products they belong to."""
         here = {f.field for f in self.system.fields}
-        return self.fields | {
+        return {
             plain_letter(latex): Written(f.name, 1 / self.letters.noise_scale(f))
             for f, (latex, _) in self.letters.noises.items()
             if f in here
         }
+
+    @cached_property
+    def noises(self) -> dict[str, Written]:
+        return self.fields | self.own_noises
 
     @cached_property
     def pairs(self) -> dict[str, list[Written]]:
@@ -138,6 +143,8 @@ class SourceLetters:
         keys = dict(claim.keys)
         first = {letter: some[0] for letter, some in self.pairs.items()}
         meanings = self.symbols | self.fields | first | (self.labels if claim.kind == "projected" else {})
+        if claim.kind == "site":
+            meanings |= {name: replace(w, token=noise_name(w.token)) for name, w in self.own_noises.items()}
         unit: sp.Expr = sp.S.One
 
         def found(key: str, table: dict[str, Written]) -> sp.Expr:
@@ -149,7 +156,7 @@ class SourceLetters:
             return 1 / written.scale
 
         match claim.kind:
-            case "kernel" | "law":
+            case "kernel" | "law" | "site":
                 unit = found("target", self.fields)
             case "covariance":
                 pair = [self.noises.get(name, Written(name, sp.S.One)) for name in claim.get("noises")]
@@ -159,6 +166,8 @@ class SourceLetters:
                 unit = found("row", self.labels) / found("column", self.labels)
             case "projected":
                 unit = found("unknown", self.labels)
+            case "series" if keys["of"] in first:
+                unit = found("of", first)
             case "order_parameter" | "conjugate":
                 if claim.kind == "order_parameter" and len(self.pairs.get(claim.get("of"), ())) > 1:
                     names = ", ".join(written.token for written in self.pairs[claim.get("of")])
@@ -206,8 +215,11 @@ class SourceLetters:
 def _replaced(text: str, meanings: dict[str, Written]) -> str:
     if not meanings:
         return text
-    letters = "|".join(re.escape(letter) for letter in sorted(meanings, key=len, reverse=True))
-    return re.sub(rf"(?<![\w^\[,]){'(' + letters + ')'}(?![\w^{{(\[])", lambda m: meanings[m[1]].formula, text)
+    typed = {letter.replace(" ", "*"): letter for letter in meanings if "{" not in letter}
+    spelled = {**{letter: letter for letter in meanings}, **typed}
+    letters = "|".join(re.escape(letter) for letter in sorted(spelled, key=len, reverse=True))
+    boundary = rf"(?<![\w^\[,])({letters})(?![\w^{{(\[])"
+    return re.sub(boundary, lambda m: meanings[spelled[m[1]]].formula, text)
 
 
 def _times(scale: sp.Expr, text: str) -> str:

@@ -45,6 +45,8 @@ LETTERS = {
     "G": r"\mathcal{G}",
     "u[chi]": r"u^\chi",
     "u[xi]": r"u^\xi",
+    "psi0": r"\psi_0",
+    "psi1": r"\psi_1",
     "u[W0 psi0]": r"u^{\psi_1}",
     "u[W0^T psi1]": r"u^{\psi_0}",
     "C[phi,phi]": r"C^\phi",

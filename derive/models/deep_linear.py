@@ -120,12 +120,12 @@ def letters(L: int, data: str, spectrum: str, teachers: str, scale: Expr) -> dic
     if teachers == "alike":
         named |= {"teacher": r"w_\star"}
     if spectrum == "isotropic":
-        named |= {"u[X v]": r"u_\Delta"}
+        named |= {"u[X v]": r"u_\Delta", "u[h0]": "u^0"}
         if data == "full_batch":
-            named |= {"u[h0]": "u^0", "R[delta,X v]": r"R_\Delta", "R[v,h0]": "R_{vu}^0"}
+            named |= {"R[delta,X v]": r"R_\Delta", "R[v,h0]": "R_{vu}^0"}
     if data == "online":
         named |= {"alpha": r"\alpha_B", "P": "B"}
-    named |= {"C[psi0,psi0]": r"C^{\psi_0}", "C[psi1,psi1]": r"C^{\psi_1}"}
+    named |= {"psi0": r"\psi_0", "psi1": r"\psi_1", "C[psi0,psi0]": r"C^{\psi_0}", "C[psi1,psi1]": r"C^{\psi_1}"}
     for k in range(L + 1):
         named |= {f"h{k}": f"h^{k}", f"g{k}": f"g^{k}", f"C[h{k},h{k}]": f"C_h^{k}", f"C[g{k},g{k}]": f"C_g^{k}"}
     for k in range(L):
@@ -133,6 +133,7 @@ def letters(L: int, data: str, spectrum: str, teachers: str, scale: Expr) -> dic
         above, below = f"J{k} psi0", f"J{k}^T psi1"
         named |= {
             f"N{k + 1}": "N",
+            f"W{k}": f"W^{k}",
             f"J{k}": f"W^{k}(0)",
             forward: rf"\chi^{k + 1}",
             backward: (scale, rf"\xi^{k}") if k == 0 else rf"\xi^{k}",

@@ -38,6 +38,8 @@ def letters(nu: Expr, chi: Expr, gamma0: Expr) -> dict[str, Any]:
         "u[B psi2]": "u_2",
         "u[A^T psi1]": "u_4",
         "u[B^T psi4]": "u_5",
+        "u[psi1]": "u_3",
+        "u[psi0]": "u_6",
         **{f"C[{psi},{psi}]": f"C_v^{k}" for k, psi in enumerate(("psi0", "psi2", "psi3", "psi1", "psi4", "psi5"))},
         "R[psi0,W1^T psi1]": "R_{06}",
         "R[psi0,W0 psi5]": "R_{06}",

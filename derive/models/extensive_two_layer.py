@@ -39,6 +39,8 @@ LETTERS = {
     "psi3": (gamma * nu / chi, "v^3"),
     "u[B psi0]": "u_1",
     "u[A^T psi1]": "u_3",
+    "u[psi1]": "u_2",
+    "u[psi0]": "u_4",
     "C[psi0,psi0]": "C_{00}",
     "C[psi2,psi2]": "C_{11}",
     "C[psi1,psi1]": "C_{22}",

@@ -148,9 +148,16 @@ def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
         named |= {f"C[phi{n},phi{n}]": rf"C^{{\phi^{n}}}", f"C[g{n},g{n}]": f"C^{{g^{n}}}"}
         if n < L:
             forward, backward = f"J{n} phi{n}", f"J{n}^T g{n + 1}"
-            named |= {f"J{n}": f"W^{n}(0)", f"z{n}": f"z^{n}", forward: rf"\chi^{n + 1}", backward: rf"\xi^{n}"}
+            named |= {
+                f"W{n}": f"W^{n}",
+                f"J{n}": f"W^{n}(0)",
+                f"z{n}": f"z^{n}",
+                forward: rf"\chi^{n + 1}",
+                backward: rf"\xi^{n}",
+            }
             named |= {f"u[{forward}]": rf"u^{{\chi^{n + 1}}}", f"u[{backward}]": rf"u^{{\xi^{n}}}"}
             named |= {f"R[phi{n},{backward}]": rf"R^{{\phi^{n}}}", f"R[g{n + 1},{forward}]": f"R^{{g^{n + 1}}}"}
+            named |= {"psi0": r"\psi_0", "psi1": r"\psi_1"}
             named |= {f"C[psi0,phi{n}]": f"c_0^{n}", f"C[psi1,g{n + 1}]": f"c_1^{n + 1}"}
             named |= {f"R[psi0,{backward}]": rf"\rho_0^{n}", f"R[psi1,{forward}]": rf"\rho_1^{n + 1}"}
             named |= {f"R[psi0,J{n}^T psi1]": r"R^{\psi_0}", f"R[psi1,J{n} psi0]": r"R^{\psi_1}"}

@@ -507,7 +507,7 @@ class _Resolved:
         fields = [[f for f in some if isinstance(f, Field)] for some in found]
         if kind in ("u", "hat"):
             things: list[object] = [
-                f for f in fields[0] if kind == "hat" or any(_has_noise(f, system) for system in self.systems)
+                f for f in fields[0] if kind == "hat" or any(_gets_noise(f, system) for system in self.systems)
             ]
         else:
             things = [(a, b) for a in fields[0] for b in fields[1] if self._together(kind, a, b)]
@@ -625,6 +625,16 @@ def _fields(system: System) -> tuple[Field, ...]:
 
 def _has_noise(f: Field, system: System) -> bool:
     return any(s.field == f and s.product is not None for s in system.fields)
+
+
+def _gets_noise(f: Field, system: System) -> bool:
+    """Return whether a field is a product with a random matrix, or its equation contains such products."""
+    return _has_noise(f, system) or any(
+        term.past is None and _has_noise(term.vector.field, system)
+        for s in system.fields
+        for term in s.rule.terms
+        if s.field == f and not s.shift
+    )
 
 
 def _copied(f: SystemField) -> tuple[sp.Expr, Field] | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU
+from derive.algebra.nodes import TAU, Response
 from derive.language import matrices
 from derive.language.symbols import EngineSymbol
 from derive.language.traversal import ByKind
@@ -204,12 +204,30 @@ class NotationPrinter:
         latex = "z" if self.letters is None else self.letters.engine.get("z", ("z", None))[0]
         return f"({self._written(latex.removeprefix('i').strip() or latex)})"
 
-    def _order_parameter(self, kind: str, left: Field, right: Field, times: Sequence[sp.Expr]) -> str:
+    def _order_parameter(
+        self, kind: str, left: Field, right: Field, times: Sequence[sp.Expr], hat: bool = False
+    ) -> str:
         name, turned = self._pair(kind, left, right)
+        name = self._hatted(name) if hat else name
         if times == (TAU, TAU):
             return f"{name}({self.tau}{self.comma}{self.tau}')"
         times = times[::-1] if turned and len(times) == 2 else times
         return f"{name}({self.comma.join(map(self._time, times))})" if times else name
+
+    def _hatted(self, name: str) -> str:
+        """The name of a conjugate field."""
+        raise NotImplementedError
+
+    def _conjugate(self, node: sp.Basic) -> str:
+        """The field conjugate to an order parameter."""
+        kind, right = ("R", node.noise) if isinstance(node, Response) else ("C", node.right)
+        return self._order_parameter(kind, node.left, right, node.times, hat=True)
+
+    def _transpose(self, node: sp.Basic) -> str:
+        """A response whose two times are exchanged."""
+        if node.times != (TAU, TAU):
+            return str(self._print(node))
+        return f"{self._pair('R', node.left, node.noise)[0]}({self.tau}'{self.comma}{self.tau})"
 
     def _print_Mean(self, node: sp.Basic) -> str:
         values = two_values(node.expression) if self.names.kernels else None
@@ -299,6 +317,13 @@ class NotationPrinter:
             return self._form("slope", *self.times.pair(self, *arguments))
         if name == "outer":
             return f"{self._print(arguments[0])}{self.gap}{self._print(arguments[1])}{self.top}"
+        if name == "conjugate":
+            return self._conjugate(arguments[0])
+        if name == "transpose":
+            return self._transpose(arguments[0])
+        if name == "integral":
+            values = (self._form("differential", self._print(value)) for value in arguments)
+            return self._form("deltas", self.gap.join(values))
         if name == "cycle":
             return self.forms["cycle"].join(self._print(group) for group in arguments)
         return f"{self._function_word(name)}({self.comma.join(map(self._time, arguments))})"

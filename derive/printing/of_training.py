@@ -269,9 +269,9 @@ def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
         left = (Response if c.response else Correlation)(c.a, c.b, *times)
         bracket = Dot(at(c.a, t), Leg(c.b, c.response).value(PAST))
         definitions.append(Statement(left, (-sp.I if c.response else sp.S.One) * bracket / c.a.sector))
-        conjugate = sp.Function("conjugate")((Response if c.response else Correlation)(c.a, c.b))
+        conjugate = sp.Function("conjugate")(left)
         if c.response:
-            total = sp.Add(*(scale * sp.Function("transpose")(Response(a, j)) for scale, a, j in c.terms))
+            total = sp.Add(*(scale * sp.Function("transpose")(_turned(a, j)) for scale, a, j in c.terms))
             (vanishing if c.vanishes else values).append(Statement(conjugate, total))
         else:
             means = (scale * _hats(a, j) for scale, a, j in _each_mean_once(c.terms))
@@ -283,8 +283,7 @@ def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
         Section(
             "conjugates at the saddle point",
             (*values, *varied),
-            "The derivative of the effective action by an order parameter: what multiplies it in the averaged action, "
-            "for a response as a matrix over two times.",
+            "The derivative of the effective action by an order parameter: what multiplies it in the averaged action.",
         ),
         Section(
             "integrals over one time of a site",
@@ -301,6 +300,11 @@ def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
             "causality.",
         ),
     )
+
+
+def _turned(a: Field, j: Field) -> sp.Expr:
+    """Return a response with its times exchanged."""
+    return Response(a, j, *times_of(a, PAST), *times_of(j, clock_of(j)))
 
 
 def _hats(a: Field, b: Field) -> sp.Expr:

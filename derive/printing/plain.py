@@ -51,6 +51,8 @@ class TextPrinter(NotationPrinter, StrPrinter):
         "cycle": " <- ",
         "sum": "sum_s {}",
         "integral": "int_0^tau dtau' {}",
+        "differential": "d {}",
+        "deltas": "int {} delta(their equations)",
         "weight": "diag[{}]",
         "diagonal": "diag({})",
     }
@@ -108,6 +110,9 @@ class TextPrinter(NotationPrinter, StrPrinter):
 
     def _function_word(self, name: str) -> str:
         return self._meaning(name)
+
+    def _hatted(self, name: str) -> str:
+        return f"hat {name}"
 
     def _print_Function(self, node: sp.Basic) -> str:
         if not isinstance(node, AppliedUndef):

@@ -49,6 +49,8 @@ class TexPrinter(NotationPrinter, LatexPrinter):
         "cycle": r" \leftarrow ",
         "sum": r"\sum_{{s}} {}",
         "integral": r"\int_{{0}}^{{\tau}} \mathrm{{d}}\tau'\, {}",
+        "differential": r"\mathrm{{d}}{}",
+        "deltas": r"\int {}\; \delta(\text{{their equations}})",
         "weight": r"\mathrm{{diag}}\left[{}\right]",
         "diagonal": r"\mathrm{{diag}}\left({}\right)",
     }
@@ -107,6 +109,10 @@ class TexPrinter(NotationPrinter, LatexPrinter):
 
     def _function_word(self, name: str) -> str:
         return latex_name(name)
+
+    def _hatted(self, name: str) -> str:
+        bare = name[1:-1] if name.startswith("{") and name.endswith("}") else name
+        return f"{{{hatted(bare)}}}"
 
     def _print_Sum(self, node: sp.Basic) -> str:
         if len(node.limits) != 1:

@@ -29,7 +29,10 @@ class NoiseKernel:
 
 @dataclass(frozen=True)
 class MemoryKernel:
-    """The memory term coefficient * sum_s R[a, noise](t, s) * on(s) in the equation of `target`."""
+    """The memory term coefficient * sum_s R[a, noise](t, s) * on(s) in the equation of `target`.
+
+    `at_once` is the response at equal times, if the matrix is drawn anew and the equations give its value.
+    """
 
     target: Field
     coefficient: sp.Expr
@@ -38,9 +41,12 @@ class MemoryKernel:
     on: Field
     fresh: bool
     lag: int | None = None
+    at_once: sp.Expr | None = None
 
     def expression(self) -> sp.Expr:
         t = clock_of(self.target)
+        if self.at_once is not None:
+            return self.coefficient * self.at_once * at(self.on, PAST) * sp.KroneckerDelta(t, PAST)
         s = TAU if self.on.role == "spectral" else PAST
         response = Response(self.a, self.noise, *times_of(self.a, t), *times_of(self.noise, s))
         value = self.coefficient * response * at(self.on, PAST)

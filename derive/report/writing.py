@@ -10,6 +10,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from derive.language.model import Model
 from derive.pipeline import Derivation
@@ -65,7 +66,7 @@ def title_of(doc: str) -> str:
 
 
 def prose_of(doc: str) -> tuple[str, ...]:
-    """Return the paragraphs of a docstring without its title and without sentences that contain ASCII formulas."""
+    """Return the paragraphs of a docstring without its title, each up to its first sentence with an ASCII formula."""
     paragraphs = []
     for number, paragraph in enumerate(re.split(r"\n\s*\n", textwrap.dedent(doc).strip())):
         if any(line.startswith((" ", "\t")) for line in paragraph.splitlines()):
@@ -75,9 +76,10 @@ def prose_of(doc: str) -> tuple[str, ...]:
             line = line.removeprefix(title_of(doc)).lstrip(" :;.")
             line = line[:1].upper() + line[1:]
         sentences = SENTENCE.split(line)
-        if number == 0:
-            sentences[0] = _before_formulas(sentences[0])
-        kept = " ".join(s for s in sentences if s and not FORMULA.search(s))
+        plain = list(takewhile(lambda sentence: not FORMULA.search(sentence), sentences))
+        if number == 0 and not plain:
+            plain = [_before_formulas(sentences[0])]
+        kept = " ".join(filter(None, plain))
         if kept:
             first = kept.split(" ", 1)[0]
             opening = first.capitalize() if first.islower() and len(first) > 2 else first
@@ -103,7 +105,7 @@ def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained:
     for section in sections:
         if section.statements:
             blocks.append(Heading(_line(_sentence(section.title), names)))
-            blocks += [Prose(with_names(sentence(section.why), names.mentioned))] if explained and section.why else []
+            blocks += [Prose(sentence(section.why))] if explained and section.why else []
             blocks += [_block(statement, printer) for statement in section.statements]
     return tuple(blocks)
 
@@ -370,6 +372,12 @@ def _training(level: Level) -> list[Chapter]:
             "Order parameters",
             words("Bilinears are sums over many sites: each takes its mean, a correlation or a response."),
             nothing if disorder_free else blocks_of_sections(saddle, _titled(order, "as means over one site")),
+        ),
+        Chapter(
+            "conjugates",
+            "Conjugate order parameters",
+            words("Delta functions define the order parameters; the conjugate fields in them vanish or give memory."),
+            nothing if disorder_free else blocks_of_record(level.record("conjugates")),
         ),
         Chapter(
             "saddle-point",

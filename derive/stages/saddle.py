@@ -8,15 +8,19 @@ the covariance of a Gaussian noise; that of hat . field is a memory kernel.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
 from derive.algebra.nodes import Response, times_of
 from derive.algebra.scaling import size_free
 from derive.errors import blaming
+from derive.language.symbols import Parameter
 from derive.language.vectors import PAST, Field
 from derive.records.action import AveragedAction, Leg, clock_of
 from derive.records.base import gathered
 from derive.records.saddle import MemoryKernel, NoiseKernel, SaddlePoint, TimeOrder
+from derive.records.system import System
 
 
 def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint:
@@ -46,6 +50,7 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
             with blaming(origins[target]):
                 scale = size_free(coefficient, "the memory from a random matrix")
             kept_memories.append(MemoryKernel(target, scale, a, kicked, on, fresh, lag))
+    kept_memories = [replace(m, at_once=_at_once(averaged.system, kept_memories, m)) for m in kept_memories]
     kernels = []
     for (left, right, a, b, fresh), coefficient in covariances.items():
         with blaming(origins[left]):
@@ -62,6 +67,33 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
             new="order parameters concentrate; response fields have no correlations among themselves",
         ),
     )
+
+
+def _at_once(system: System, memories: list[MemoryKernel], memory: MemoryKernel) -> sp.Expr | None:
+    """Return the response in a memory of a fresh matrix at equal times; None if it is not a sum along linear laws."""
+    rules = {f.field: f for f in system.training}
+    remembers = {m.target for m in memories if m.fresh or m.lag == 0}
+
+    def response(a: Field) -> sp.Expr | None:
+        if a not in rules:
+            return sp.S.Zero  # drawn at random
+        f = rules[a]
+        if a in remembers or f.shift or f.starts or f.rule.laws:
+            return None
+        if f.product is not None:
+            return sp.S.One if a == memory.noise else sp.S.Zero
+        total: sp.Expr = sp.S.Zero
+        for term in f.rule.terms:
+            if term.past is None:
+                inner = response(term.vector.field)
+                plain = term.pair is None and term.mixing is None and term.vector.time in (None, f.time)
+                if not plain or inner is None:
+                    return None
+                total += term.coefficient * inner
+        return total
+
+    found = response(memory.a) if memory.fresh else None
+    return found if found is not None and all(isinstance(s, Parameter) for s in found.free_symbols) else None
 
 
 def _mixed(pair: tuple[Leg, Leg]) -> bool:

@@ -202,7 +202,10 @@ class _CycleCourse:
         return (*factors[:-1], factors[-1] * scales)
 
     def spectra(
-        self, known: Mapping[int, Eigenvalues | None], done: Mapping[int, list[float]], tell: Callable[[float, str], None]
+        self,
+        known: Mapping[int, Eigenvalues | None],
+        done: Mapping[int, list[float]],
+        tell: Callable[[float, str], None],
     ) -> Iterator[tuple[int, CycleSpectrum]]:
         """Yield by time the spectrum of the cycle's matrix, except for times in `done`; known: eigenvalues computed
         before."""

@@ -58,7 +58,9 @@ def _solved(problems: Sequence[SpikedProblem], steps: Steps | None) -> list[Solv
             some = slice(start, start + size)
             whole = [np.stack(rows) for rows in zip(*factors[some], strict=True)]
             matrices = reduce(np.matmul, whole)
-            for one, matrix, values in zip(last[some], matrices, _outlying(matrices, radii[some], leading), strict=True):
+            for one, matrix, values in zip(
+                last[some], matrices, _outlying(matrices, radii[some], leading), strict=True
+            ):
                 one.append(values or Eigenvalues(matrix, np.zeros(0), np.zeros(0)))
             if restriction is not None:
                 by_time = _at_all_times(restriction, problems[some], whole, radii[some])

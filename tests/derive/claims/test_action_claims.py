@@ -26,6 +26,8 @@ PROJECTED = (
     " - sigma**2*C[phi,phi]*R_psi1_chi - source_phi"
 )
 ORDER_ONE = 'of = "z"\nin = "nu"\nset = "1/x"\norder = 1\ndefine = { H = "-G", D = "1 - gamma**2/chi*G" }'
+SITE = "u[W0T_psi1] + sigma**2*R[psi1,W0_psi0]*psi0 + sigma**2*R[psi1,chi]*phi + C[psi1,g]*phi + j"
+MEMORY = "1/nu*R[psi0,W0T_psi1]*psi1 + gamma*R[psi2,AT_psi1]*psi1"
 RIGHT = [
     ("coupled_spikes", 'kind = "average"\nmatrix = "W0"', AVERAGE),
     ("coupled_spikes", 'kind = "source"\nmatrix = "W0"', SOURCE),
@@ -42,6 +44,13 @@ RIGHT = [
     ("anti_hebbian", 'kind = "law"\nshift = 1\nlag = 1\ntarget = "v"', "v - dt*M0_v - dt**2*gamma0*C[v,v]*v"),
     ("extensive_two_layer", f'kind = "series"\n{ORDER_ONE}', "-H*(1 + gamma**2/D)*(1 + gamma**2/D**2)"),
     ("extensive_two_layer", f'kind = "series"\n{ORDER_ONE.replace("z", "R_psi1_W0_psi0")}', "-H*(1 + gamma**2/D)"),
+    ("coupled_spikes", 'kind = "law"\ntarget = "psi1"', "1/sqrt(N0)*W0*psi0 + C[psi0,phi]*g"),
+    ("coupled_spikes", 'kind = "site"\nlag = 1\ntarget = "chi"', "u[chi] + sigma**2/alpha*R[phi,xi]*g"),
+    ("coupled_spikes", 'kind = "site"\ntarget = "psi0"', SITE),
+    ("extensive_two_layer", 'kind = "kernel"\ntarget = "psi1"', MEMORY),
+    ("extensive_two_layer", 'kind = "covariance"\nnoises = ["psi1", "psi1"]', "C[psi0,psi0] + gamma**2*C[psi2,psi2]"),
+    ("extensive_two_layer", 'kind = "equation"', "G*(z - R[psi1,W0_psi0] - R[psi3,B_psi0]*chi/nu) - 1"),
+    ("spiked_wigner", 'kind = "order_parameter"\nof = "C[v,psi0]"', "1/D*dot(v,psi0)"),
 ]
 WRONG = [  # index of a right claim, what is replaced, by what
     (0, "R[phi,xi]*R[g,chi].T", "R[phi,xi]*R[g,chi]"),
@@ -70,6 +79,16 @@ WRONG = [  # index of a right claim, what is replaced, by what
     (12, "dt**2", "dt"),
     (13, "D**2)", "D)"),
     (14, "1 + gamma**2/D", "1 + gamma**2"),
+    (15, "W0*psi0", "W0.T*psi0"),
+    (15, "1/sqrt(N0)", "sqrt(N0)/N1"),
+    (16, "/alpha", ""),
+    (16, "u[chi]", "u[xi]"),
+    (17, "C[psi1,g]*phi", "sigma*C[psi1,g]*phi"),
+    (17, " + j", ""),
+    (18, "gamma*R[psi2", "gamma**2*R[psi2"),
+    (19, "gamma**2", "gamma"),
+    (20, "*chi/nu", ""),
+    (21, "1/D", "1/D**2"),
 ]
 SETTINGS = tuple(dict.fromkeys(setting for setting, _, _ in RIGHT))
 
@@ -126,8 +145,8 @@ def test_conjugates_are_shown_and_those_that_vanish_are_a_result(records):
     lines = text_of_record(records["coupled_spikes"].first.record("conjugates")).splitlines()
     shown = [line.strip() for line in lines]
     assert "R[phi,xi](t,s) = -(i/N0) (phi(t) . hat xi(s))" in shown
-    assert "conjugate(R[phi,xi]) = sigma^2 transpose(R[g,chi])" in shown
-    assert "conjugate(R[psi1,chi]) = 0" in shown and "conjugate(C[g,g]) = 0" in shown
-    assert "conjugate(C[g,g]) = -(sigma^2/(2 alpha^2)) <hat xi(t) hat xi(s)>" in shown
-    assert "integral(chi(t),g(t)) = 1" in shown
+    assert "hat R[phi,xi](t,s) = sigma^2 R[g,chi](s,t)" in shown
+    assert "hat R[psi1,chi](tau,s) = 0" in shown and "hat C[g,g](t,s) = 0" in shown
+    assert "hat C[g,g](t,s) = -(sigma^2/(2 alpha^2)) <hat xi(t) hat xi(s)>" in shown
+    assert "int d chi(t) d g(t) delta(their equations) = 1" in shown
     assert latex_of_record(records["coupled_spikes"].conjugates).count(r"\hat{\chi}") == 3

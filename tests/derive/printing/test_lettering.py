@@ -108,8 +108,8 @@ def test_one_equation_has_the_letters(first_layer):
 def test_conjugates_of_responses_with_one_letter_add_up():
     """hat R_22 of the paper is the sum over the two random matrices that feed v^2."""
     lines = derive_model(load_model("extensive_two_layer")).first.record("conjugates").text(notation="paper")
-    assert "conjugate(R_22) = chi gamma transpose(R_13)/nu + transpose(R_04)/nu" in lines
-    assert "conjugate(R_04) = gamma transpose(R_31) + transpose(R_22)" in lines
+    assert "hat R_22(tau,tau') = chi gamma R_13(tau',tau)/nu + R_04(tau',tau)/nu" in lines
+    assert "hat R_04(tau,tau') = gamma R_31(tau',tau) + R_22(tau',tau)" in lines
 
 
 def test_an_equation_is_divided_by_the_scale_of_its_field():

@@ -47,13 +47,14 @@ from numerics.simulation.compare import expected_by_chance
 
 ROOT = Path(__file__).parents[3]
 CHAPTERS = (
-    "result declaration action average order-parameters saddle-point single-site time-order method projected a-of-z "
-    "pencil bulk code comparison assumptions references"
+    "result declaration action average order-parameters conjugates saddle-point single-site time-order method "
+    "projected a-of-z pencil bulk code comparison assumptions references"
 ).split()
 STAGES = {
     "action": ("action",),
     "average": ("average",),
     "saddle": ("order-parameters", "saddle-point"),
+    "conjugates": ("conjugates",),
     "single-site": ("single-site",),
     "order": ("time-order",),
     "method": ("method",),
@@ -327,7 +328,7 @@ def test_the_declaration_is_mathematics():
 @pytest.mark.parametrize(
     ("doc", "title", "prose"),
     [
-        ("A model: it moves. x(t+1) = x(t) in time. It stops.", "A model", ("It moves. It stops.",)),
+        ("A model: it moves. x(t+1) = x(t) in time. It stops.", "A model", ("It moves.",)),
         ("A matrix plus a spike, M = M0 + v v^T.\n\n    M = 1\n\nMore, in words.", "", ("More, in words.",)),
         ("One thing: a matrix, M = 2.", "One thing", ("A matrix.",)),
         ("", "", ()),
@@ -346,6 +347,11 @@ def test_names_in_sentences_are_mathematics():
         Math("M_{0}"), " is ", Math(r"D \times D"), "; a mean is ", Math("1/z"), ", not Stein's ", Math("s"), ". See ",
         Math("D"), ".",
     )  # fmt: skip
+
+
+def test_words_of_an_explanation_are_no_names():
+    """deep_linear has a field named delta."""
+    assert "Each equation is a delta function" in page_of("deep_linear")
 
 
 def prose_in(blocks) -> int:
@@ -648,10 +654,10 @@ def test_folds_links_and_copying_in_a_browser(browser, tmp_path):
     copied = browser.run(
         "new Promise(r => { const take = t => { r(t); return Promise.resolve(); }; "
         "Object.defineProperty(navigator, 'clipboard', {value: {writeText: take}}); "
-        "document.querySelector('#eq-7\\\\.1 .copy').click(); })"
+        "document.querySelector('#eq-8\\\\.1 .copy').click(); })"
     )
     assert copied == Reader(page_of("anti_hebbian")).equations["single-site"][0]
-    assert browser.run("document.querySelector('#eq-7\\\\.1 .copy').textContent") == "copied"
+    assert browser.run("document.querySelector('#eq-8\\\\.1 .copy').textContent") == "copied"
     assert browser.complaints() == []
 
 
