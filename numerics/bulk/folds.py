@@ -7,9 +7,10 @@ Outside the support G is real and decreases with z. Continuation in G instead of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -198,139 +199,154 @@ def _locate_fold(branch: Branch, before: _RealPoint, behind: _RealPoint) -> floa
 
 
 def solve_scaled(matrix: Array, right: Array) -> Array:
-    """Solve a linear system after scaling each row by its largest entry."""
-    rows = jax.lax.stop_gradient(jnp.max(jnp.abs(matrix), axis=1))
-    return jnp.linalg.solve(matrix / rows[:, None], right / rows[:, None])
+    """Solve a small linear system, each row divided by its largest entry, by Householder reflections.
+
+    Without pivots they compile in half the time of an LU factorisation.
+    """
+    rows = jax.lax.stop_gradient(jnp.max(jnp.abs(matrix), axis=1))[:, None]
+    orthogonal, upper = jnp.linalg.qr(matrix / rows)
+    solution: Array = jax.lax.linalg.triangular_solve(upper, orthogonal.T @ (right / rows), left_side=True)
+    return solution
 
 
-def _newton_at(law: BulkLaw, p: Point, g: Array, unknowns: Array) -> Array:
-    """Take one Newton step at fixed G in z G (in place of G) and the other responses; return also the tangent in G."""
-    count, index = len(law.responses), law.resolvent
+class RealEnd(NamedTuple):
+    """The end of continuation down the real axis: z, the responses, and their derivatives with respect to G, of which
+    that of G is one. error: relative error of z; infinite if nothing was reached."""
 
-    def residual(unknowns: Array, g: Array) -> Array:
-        return residual_of(law, p, unknowns[index] / g, unknowns.at[index].set(g))
+    z: Array
+    r: Array
+    along: Array
+    error: Array
 
-    def step(number: Array, state: Any) -> Any:
-        unknowns, _, first, _ = state
-        slope, rate = jax.jacfwd(residual, argnums=(0, 1))(unknowns, g)
-        both = solve_scaled(slope, jnp.stack([residual(unknowns, g), -rate], axis=1))
-        size = jnp.max(jnp.abs(both[:, 0]) / (jnp.abs(unknowns) + 1e-12 * jnp.max(jnp.abs(unknowns))))
-        return unknowns - both[:, 0], both[:, 1], jnp.where(number == 0, size, first), size
 
-    return jax.lax.fori_loop(0, 3, step, (unknowns, jnp.zeros(count), 0.0, 0.0))
+FAR, MARCH, FOLD, LOWEST, ENDED = 0.0, 1.0, 2.0, 3.0, 4.0
+"""Phases of continuation: Newton's method at infinity, steps in G, the secant method at the fold, Newton's method at
+the lowest z."""
+RESOLVED = 1e-9
+"""-G^2 dz/dG, which is one at infinity, from which one step of the secant method resolves the fold."""
 
 
 @lru_cache(maxsize=64)
-def marching_program(law: BulkLaw) -> Any:
-    """Return `program(p, lowest) -> (g, unknowns, tangent)`: continuation down the real axis from infinity.
+def continuation_program(law: BulkLaw) -> Any:
+    """Return `program(p, lowest) -> RealEnd`: the branch, followed from infinity down the real axis to its first fold,
+    or to z = `lowest` if that comes before. It is not differentiated.
 
-    It stops before the first fold, or before z = `lowest`. The unknowns contain z G, which is 1 at infinity, in place
-    of G. G grows in steps that Newton's method checks, until dz/dG changes sign.
+    z G, which is 1 at infinity, takes the place of G among the unknowns. All phases are rounds of one loop, whose state
+    is one array, because it takes longer to compile the response equations than to solve them, and each array of a
+    loop is compiled by itself.
     """
-    count, index = len(law.responses), law.resolvent
+    count = len(law.responses)
+    own = np.arange(count) == law.resolvent
 
-    def marched(p: Point, lowest: Array) -> Any:
+    def residual(p: Point, variables: Array) -> Array:
+        """Return the residuals at the unknowns, followed by G."""
+        unknowns, g = variables[:count], variables[count]
+        return residual_of(law, p, unknowns[law.resolvent] / g, jnp.where(own, g, unknowns))
 
-        def at_infinity(_: Array, r: Array) -> Array:
-            value, slope = (f(r) for f in (far_residual, jax.jacfwd(far_residual)))
-            return r - solve_scaled(slope, value[:, None])[:, 0]
+    def newton(p: Point, variables: Array, at_z: Array, z: Array) -> tuple[Array, ...]:
+        """Take Newton steps at fixed z or else at fixed G. Return unknowns and G, the tangents of the unknowns, and the
+        relative sizes of the first and last step."""
 
-        def far_residual(r: Array) -> Array:
-            return residual_of(law, p, FARTHEST, r)
+        def step(number: Array, state: Array) -> Array:
+            variables, (first, _) = state[: count + 1], state[-2:]
+            slope = jax.jacfwd(partial(residual, p))(variables)
+            right = -jnp.stack([residual(p, variables), slope[:, count]], axis=1)
+            moved, tangent = solve_scaled(slope[:, :count], right).T
+            (w, change, turn), g = (x[law.resolvent] for x in (variables, moved, tangent)), variables[count]
+            shift = jnp.where(at_z, (w + change - z * g) / (z - turn), 0.0)
+            moved, unknowns = moved + tangent * shift, jnp.abs(variables[:count])
+            size = jnp.max(jnp.abs(moved) / (unknowns + 1e-12 * jnp.max(unknowns)))
+            sizes = jnp.stack([jnp.where(number == 0, size, first), size])
+            return jnp.concatenate([variables + jnp.append(moved, shift), tangent, sizes])
 
-        def busy(state: Any) -> Array:
-            *_, found, number = state
-            return ~found & (number < 400)
+        start = jnp.concatenate([variables, jnp.zeros(count + 2)])
+        state = jax.lax.fori_loop(0, 3, step, start)
+        return state[: count + 1], state[count + 1 : -2], state[-2], state[-1]
 
-        def step(state: Any) -> Any:
-            g, unknowns, tangent, factor, _, number = state
-            further = g * (1 + factor)
-            new, along, first, last = _newton_at(law, p, further, unknowns + tangent * (further - g))
-            slopes = unknowns[index] - g * tangent[index], new[index] - further * along[index]  # dz / d(1/G)
-            way = new[index] / further - unknowns[index] / g
-            off = jnp.abs(way - (slopes[0] + slopes[1]) / 2 * (1 / further - 1 / g))
-            turned = jnp.minimum(jnp.abs(slopes[0]), jnp.abs(slopes[1])) * (1 / g - 1 / further)
-            fits = off <= FITTING * jnp.where(slopes[1] < 0, turned, jnp.abs(way)) + 1e-12 * jnp.abs(
-                unknowns[index] / g
-            )
-            good = (first < 0.1) & (last < 1e-8) & fits
-            # G^2 dz/dG is -1 far out and zero at the fold
-            crossed = good & ((further * along[index] >= new[index]) | (new[index] <= lowest * further))
-            go = good & ~crossed
-            grown = jnp.where(go, jnp.minimum(4 * factor, 9.0), jnp.minimum(0.4 * factor, 0.5))
-            now = [jnp.where(go, a, b) for a, b in ((further, g), (new, unknowns), (along, tangent))]
-            return (*now, grown, crossed & (factor < 0.02), number + 1)
+    def place(variables: Array, tangent: Array) -> tuple[Array, ...]:
+        """Return G, z and -G^2 dz/dG = dz / d(1/G)."""
+        g, w = variables[count], variables[law.resolvent]
+        return g, w / g, w - g * tangent[law.resolvent]
 
-        far = jax.lax.fori_loop(0, 16, at_infinity, jnp.zeros(count))
-        begin = (far[index], far.at[index].set(1.0), jnp.zeros(count), 0.01, False, 0)
-        g, unknowns, tangent, *_ = jax.lax.while_loop(busy, step, begin)
-        return g, unknowns, tangent
+    def advance(p: Point, lowest: Array, state: Array) -> Array:
+        """Take one round.
 
-    return marched
+        The state: the phase and its rounds, the next step in G relative to it, G and -G^2 dz/dG at the other point of
+        a secant, the error of z, unknowns and G, and tangents.
+        """
+        (phase, rounds, factor, other, behind, _), rest = state[:6], state[6:]
+        variables, tangent = rest[: count + 1], rest[count + 1 :]
+        far, marching, folding = phase == FAR, phase == MARCH, phase == FOLD
+        g, z, before = place(variables, tangent)
+        secant = before / (before - behind) * (other - g)
+        shift = jnp.where(marching, g * factor, jnp.where(folding, secant, 0.0))
+        guess = variables + jnp.append(tangent, 1.0) * shift
+        new, along, first, last = newton(p, guess, phase == LOWEST, lowest)
+        further, below, after = place(new, along)
+        off = jnp.abs(below - z - (before + after) / 2 * (1 / further - 1 / g))
+        turned = jnp.minimum(jnp.abs(before), jnp.abs(after)) * (1 / g - 1 / further)
+        fits = off <= FITTING * jnp.where(after < 0, turned, jnp.abs(below - z)) + 1e-12 * jnp.abs(z)
+        good = (first < 0.1) & (last < 1e-8) & fits
+        over, low = after <= 0, below <= lowest
+        here = marching & good & (over | low) & (factor < 0.02)  # a short step would cross the end
+        go = ~marching | (good & ~over & ~low)
+        most = jnp.where(far, 6.0, jnp.where(marching, 400.0, jnp.where(folding, 12.0, 3.0)))
+        ended = (rounds + 1 >= most) | (folding & (jnp.abs(before) <= RESOLVED))
+        following = jnp.where(ended, jnp.where(far, MARCH, ENDED), phase)
+        following = jnp.where(here, jnp.where(over, FOLD, LOWEST), following)
+        following = jnp.where(folding & ~over & low, LOWEST, following)
+        head = (
+            following,
+            jnp.where(following == phase, rounds + 1, 0.0),
+            jnp.where(go, jnp.minimum(4 * factor, 9.0), jnp.minimum(0.4 * factor, 0.5)),
+            jnp.where(here, further, g),
+            jnp.where(here, after, before),
+            jnp.where(far | marching, jnp.inf, last + jnp.where(folding, after**2, 0.0)),
+        )
+        return jnp.concatenate([jnp.stack(head), jnp.where(go, jnp.concatenate([new, along]), rest)])
+
+    def continued(p: Point, lowest: Array) -> RealEnd:
+        head = (FAR, 0.0, 0.01, 0.0, 0.0, np.inf)
+        start = np.concatenate([head, own, [1 / FARTHEST], np.zeros(count)])
+        state = jax.lax.while_loop(
+            lambda state: state[0] < ENDED, partial(advance, p, lowest), jnp.asarray(start, float)
+        )
+        variables, tangent = state[6 : 7 + count], state[7 + count :]
+        g, z, _ = place(variables, tangent)
+        return RealEnd(z, jnp.where(own, g, variables[:count]), jnp.where(own, 1.0, tangent), state[5])
+
+    return continued
+
+
+def implicit(equations: Callable[[Point, Array], Array]) -> Callable[[Point, Array], Array]:
+    """Return a function of (p, x) that returns x, a solution of equations(p, x) = 0, and has the derivatives of this
+    solution with respect to p, of any order."""
+
+    @jax.custom_jvp
+    def solution(p: Point, x: Array) -> Array:
+        return x
+
+    @solution.defjvp
+    def _(primals: tuple[Point, Array], tangents: tuple[Point, Array]) -> tuple[Array, Array]:
+        p, x = primals[0], solution(*primals)
+        slope = jax.jacfwd(equations, argnums=1)(p, x)
+        change = jax.jvp(lambda p: equations(p, x), primals[:1], tangents[:1])[1]
+        return x, -solve_scaled(slope, change[:, None])[:, 0]
+
+    return solution
 
 
 @lru_cache(maxsize=64)
 def upper_edge_program(law: BulkLaw) -> Any:
-    """Return `program(p) -> (edge, residual)`: the upper edge as a pure function of the parameters, for jit, vmap and
-    grad.
-
-    The fold is refined by Newton's method on the bordered system. The last step carries the derivatives, and `residual`
-    is its relative size.
-    """
-    march_down, from_march = marching_program(law), edge_from_march(law)
+    """Return `program(p) -> (edge, error)`: the upper edge as a pure function of the parameters, for jit, vmap and
+    grad, and its relative error."""
+    continued, fold = continuation_program(law), implicit(partial(fold_residual, law))
 
     def upper_edge(p: Point) -> Any:
-        return from_march(p, march_down(jax.lax.stop_gradient(p), -FARTHEST))
+        end = continued(jax.lax.stop_gradient(p), -FARTHEST)
+        return fold(p, jnp.concatenate([end.z[None], end.r, end.along]))[0], end.error
 
     return upper_edge
-
-
-def edge_from_march(law: BulkLaw) -> Any:
-    """Return `program(p, marched) -> (edge, residual)`: the upper edge from the result of a march, which is not
-    differentiated."""
-    index = law.resolvent
-
-    def refined(p: Point, unknowns: Array) -> Array:
-        """Take one Newton step on the bordered system; return it with its relative size."""
-        value = fold_residual(law, p, unknowns)
-        slope = jax.jacfwd(lambda u: fold_residual(law, p, u))(unknowns)
-        scale = jax.lax.stop_gradient(jnp.abs(unknowns) + 1e-12 * jnp.max(jnp.abs(unknowns[1:])))
-        step = scale * solve_scaled(slope * scale, value[:, None])[:, 0]
-        return unknowns - step, jnp.abs(step[0]) / scale[0]
-
-    def upper_edge(p: Point, marched: Any) -> Any:
-        fixed, (g, unknowns, tangent) = jax.lax.stop_gradient(p), marched
-        # a point of the branch shortly before the fold, as unknowns of the bordered system
-        unknowns = jnp.concatenate([unknowns[index][None] / g, unknowns.at[index].set(g), tangent.at[index].set(1.0)])
-        unknowns = jax.lax.fori_loop(0, 7, lambda _, u: refined(fixed, u)[0], unknowns)
-        unknowns, residual = refined(p, jax.lax.stop_gradient(unknowns))
-        return unknowns[0], jax.lax.stop_gradient(residual)
-
-    return upper_edge
-
-
-def responses_from_march(law: BulkLaw) -> Any:
-    """Return `program(p, z, marched) -> r`: the responses at a real z above the support, not differentiated."""
-    index = law.resolvent
-
-    def responses(p: Point, z: Array, marched: Any) -> Array:
-        g, unknowns, _ = marched
-
-        def newton(_: Array, r: Array) -> Array:
-            slope = jax.jacfwd(lambda r: residual_of(law, p, z, r))(r)
-            return r - solve_scaled(slope, residual_of(law, p, z, r)[:, None])[:, 0]
-
-        return jax.lax.fori_loop(0, 9, newton, unknowns.at[index].set(g))
-
-    return responses
-
-
-def with_derivatives(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
-    """Attach derivatives with respect to z and the parameters to responses r at a real z, by one Newton step (implicit
-    differentiation)."""
-    fixed, place, r = jax.lax.stop_gradient((p, z, r))
-    slope = jax.jacfwd(lambda r: residual_of(law, fixed, place, r))(r)
-    return r - solve_scaled(slope, residual_of(law, p, z, r)[:, None])[:, 0]
 
 
 @lru_cache(maxsize=64)

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from numerics.bulk.branch import FARTHEST
-from numerics.bulk.folds import (
-    edge_from_march,
-    marching_program,
-    responses_from_march,
-    upper_edge_program,
-    with_derivatives,
-)
+from numerics.bulk.folds import continuation_program, implicit, residual_of, solve_scaled, upper_edge_program
 from numerics.modules import ProbedMatrix
 from numerics.outliers.components import at_one_label
 from numerics.runtime.interface import Array, Order
 from numerics.runtime.point import Point
+from numerics.support.derivatives import differentiable_once
 from numerics.support.eigenvalues import eigenvalues
 
-REAL, SAME, PHYSICAL, MARGIN = 1e-9, 1e-7, 1e-6, 1e-9
+REAL, SAME, PHYSICAL, MARGIN, SURE = 1e-9, 1e-7, 1e-6, 1e-9, 1e-9
 """Relative tolerances: imaginary part of a real eigenvalue, distance of equal outliers, defect of the scalar map on the
-physical branch, distance from the edge."""
+physical branch, distance from the edge, error of the edge."""
 
 
 def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Array]:
@@ -35,51 +31,47 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     those of the vectors and are NaN.
     """
     probe, bulk = matrix.probe, matrix.bulk
-    march_down, edge_of, responses_of = marching_program(bulk), edge_from_march(bulk), responses_from_march(bulk)
+    continued = continuation_program(bulk)
+    responses = implicit(lambda place, r: residual_of(bulk, *place, r))
 
-    def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
-        """Return points z above the bulk (NaN if there is none), the defect of the scalar map there, and the
-        responses."""
-        zs, maps = zip(*(_places(p, order, cycle) for cycle in probe.cycles), strict=True)
+    def largest(p: Point, trained: Order) -> tuple[Array, tuple[Array, ...]]:
+        """Return the outlier; and again, with the responses there and the number of outliers at this place."""
+        p, trained = at_one_label(probe, p, trained)
+        zs, maps = zip(*(_places(p, trained, cycle) for cycle in probe.cycles), strict=True)
         z = jnp.concatenate(zs)
-        # one march to the edge and to all points, since each call is compiled by itself; short where there is no point
+        # the edge and all points in one program; a missing point ends at once
         lowest = jnp.concatenate([jnp.array([-FARTHEST]), jnp.where(jnp.isfinite(z), z, FARTHEST)])
-        marched = jax.vmap(lambda one: march_down(p, one))(lowest)
-        edge, _ = edge_of(p, [x[0] for x in marched])
-        z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
-        inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)
-        r = jax.vmap(lambda one, state: responses_of(p, one, state))(inside, [x[1:] for x in marched])
+        ends = jax.vmap(partial(continued, p))(lowest)
+        edge, r = jnp.where(ends.error[0] < SURE, ends.z[0], jnp.nan), ends.r[1:]
         defects, start = [], 0
         for cycle, s in zip(probe.cycles, maps, strict=True):
             own = slice(start, start + len(s))
-            back = jax.vmap(lambda one, at, cycle=cycle: jnp.real(probe.mapped(cycle, p, one, at)))(inside[own], r[own])
+            back = jax.vmap(lambda one, at, cycle=cycle: jnp.real(probe.mapped(cycle, p, one, at)))(z[own], r[own])
             defects.append(jnp.abs(back - s) / jnp.abs(s))
             start += len(s)
-        return z, jnp.concatenate(defects), r
+        outside = (z > edge + MARGIN * jnp.abs(edge)) & (jnp.concatenate(defects) <= PHYSICAL)
+        which = jnp.argmax(jnp.where(outside, z, -jnp.inf))
+        top = jnp.where(outside[which], z[which], jnp.nan)
+        return top, (top, r[which], jnp.sum(outside & (jnp.abs(z - top) <= SAME * jnp.abs(top))))
 
-    def largest(p: Point, trained: Order) -> Array:
+    def moved(known: tuple[Array, ...], p: Point, trained: Order) -> Array:
+        """Return the mean of the outliers at one place to first order, up to a constant."""
+        top, r, count = known
         p, trained = at_one_label(probe, p, trained)
-        fixed, known = jax.lax.stop_gradient((p, trained))
-        z, defects, r = candidates(fixed, known)
-        z = jnp.where(defects <= PHYSICAL, z, jnp.nan)
-        which = jnp.argmax(jnp.where(jnp.isfinite(z), z, -jnp.inf))
-        top, r = z[which], r[which]
-        count = jnp.sum(jnp.abs(z - top) <= SAME * jnp.abs(top))
 
         def a_matrix(p: Point, z: Array, order: Order) -> Array:
-            return jnp.real(probe.at(p, z, with_derivatives(bulk, p, z, r), order))
+            return jnp.real(probe.at(p, z, responses((p, z), r), order))
 
-        frozen = a_matrix(fixed, top, known)
-        u, _, v = jnp.linalg.svd(jnp.where(jnp.isfinite(top), frozen, jnp.eye(len(frozen))))
-        slope = jax.jacfwd(lambda x: a_matrix(fixed, x, known))(top)
+        fixed, order = jax.lax.stop_gradient((p, trained))
+        frozen, slope = jax.jvp(lambda z: a_matrix(fixed, z, order), (top,), (jnp.ones_like(top),))
+        one = jnp.eye(len(frozen))
+        u, _, v = jnp.linalg.svd(jnp.where(jnp.isfinite(top), frozen, one))
         null = jnp.arange(len(frozen)) >= len(frozen) - count
         both = null[:, None] & null[None, :]
-        block = jnp.where(both, u.T @ slope @ v.T, jnp.eye(len(frozen)))
-        weights = jnp.where(both, jnp.linalg.inv(block), 0.0)
-        moved = -jnp.trace(weights @ (u.T @ (a_matrix(p, top, trained) - frozen) @ v.T)) / count
-        return top + first_order(moved)
+        weights = jnp.where(both, solve_scaled(jnp.where(both, u.T @ slope @ v.T, one), one), 0.0)
+        return -jnp.sum((u @ weights.T @ v) * a_matrix(p, top, trained)) / count
 
-    return largest
+    return differentiable_once(largest, moved)
 
 
 def _places(p: Point, order: Order, cycle: Any) -> tuple[Array, Array]:
@@ -96,28 +88,6 @@ def _places(p: Point, order: Order, cycle: Any) -> tuple[Array, Array]:
     return jnp.where(jnp.isfinite(s)[:, None], roots, jnp.nan).ravel(), jnp.repeat(s, roots.shape[1])
 
 
-@jax.custom_jvp
-def first_order(x: Array) -> Array:
-    """Return x with its first derivative; higher ones are NaN."""
-    return x
-
-
-@first_order.defjvp
-def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    return primals[0], tangents[0] * _constant_slope(primals[0])
-
-
-@jax.custom_jvp
-def _constant_slope(x: Array) -> Array:
-    """Return one, with derivative NaN."""
-    return jnp.ones_like(x)
-
-
-@_constant_slope.defjvp
-def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    return jnp.ones_like(primals[0]), jnp.nan * tangents[0]
-
-
 def _roots(coefficients: Array) -> Array:
     """Return the real roots of a polynomial, NaN in place of complex ones."""
     degree = len(coefficients) - 1
@@ -131,7 +101,7 @@ def upper_edge_of(matrix: ProbedMatrix) -> Callable[[Point], Any]:
     program = upper_edge_program(matrix.bulk)
 
     def edge(p: Point) -> Array:
-        z, residual = program(p)
-        return jnp.where(residual < 1e-9, z, jnp.nan)
+        z, error = program(p)
+        return jnp.where(error < SURE, z, jnp.nan)
 
     return edge

@@ -267,12 +267,13 @@ class ExactClosure(Closure):
         """How many noises of a sector have their covariances of the current time."""
         self.known_after: dict[str, int] = {}
         """The same, with the last noise that the rows of a field hold."""
-        self.defect: Array = 0.0
+        self.watched: list[Array] = []
+        """Numbers that results depend on."""
 
     def end(self) -> dict[str, Array]:
         """Return the loop state."""
         finite = self.state["finite"]
-        self.state["finite"] = jnp.where((finite == self.t) & jnp.isfinite(self.defect), self.t + 1.0, finite)
+        self.state["finite"] = jnp.where((finite == self.t) & jnp.isfinite(self._defect()), self.t + 1.0, finite)
         for a, b in self.training.overlaps:
             self.late[f"overlaps {a} {b}"] = self.with_past(self._value(a), b)
         self.state.update(self.late)
@@ -361,9 +362,15 @@ class ExactClosure(Closure):
             self.late[f"late {name} {k}"] = self.state[f"late {name} {k - 1}"]
 
     def _watch(self, name: str, numbers: Array) -> None:
-        """Record non-finite entries of a vector, unless no result depends on it."""
+        """Check that the entries of a vector are finite, unless no result depends on it."""
         if not self.vectors[name].idle or name in self.asked:
-            self.defect = self.defect + jnp.sum(0.0 * numbers)  # zero, unless something is infinite or not a number
+            self.watched.append(numbers)
+
+    def _defect(self) -> Array:
+        """Return zero, or not a number if an entry of the vectors of this time is not finite. Vectors of one shape are
+        summed first, because each sum over entries is compiled by itself."""
+        shapes = dict.fromkeys(x.shape for x in self.watched)
+        return sum(jnp.sum(sum(0.0 * x for x in self.watched if x.shape == shape)) for shape in shapes)
 
     def _store(self, vector: Vector, rows: Array) -> Array:
         key = f"past {vector.name}"

@@ -11,6 +11,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
 
 from numerics.runtime.interface import Array
 
@@ -26,8 +28,8 @@ STUCK = 10
 def eigenvalues(matrix: Array) -> Array:
     """Return the eigenvalues of a real square matrix as complex numbers, in any order: by LAPACK on a CPU, by QR steps
     elsewhere. They are not differentiable."""
-    matrix = jax.lax.stop_gradient(matrix)
-    return jax.lax.platform_dependent(matrix, cpu=jnp.linalg.eigvals, default=eigenvalues_by_qr)
+    found: Array = _primitive.bind(jax.lax.stop_gradient(matrix))
+    return found
 
 
 def eigenvalues_by_qr(matrix: Array) -> Array:
@@ -206,3 +208,25 @@ def _eigenvalues_of_blocks(h: Array) -> Array:
     imaginary = jnp.where(begins, jnp.concatenate([turned, none]), 0.0)
     imaginary = jnp.where(ends, jnp.concatenate([none, -turned]), imaginary)
     return jax.lax.complex(real, imaginary)
+
+
+def _of_batch(matrices: Array) -> Array:
+    """Return the eigenvalues of matrices along all leading axes."""
+    of_one = eigenvalues_by_qr
+    for _ in matrices.shape[:-2]:
+        of_one = jax.vmap(of_one)
+    return of_one(matrices)
+
+
+# a primitive, because `jax.lax.platform_dependent` would trace QR steps on every device
+_primitive: Any = Primitive("eigenvalues")
+_primitive.def_impl(jax.jit(_primitive.bind))
+_primitive.def_abstract_eval(
+    lambda matrix: jax.core.ShapedArray(matrix.shape[:-1], jnp.result_type(matrix.dtype, jnp.complex64))
+)
+batching.primitive_batchers[_primitive] = lambda arrays, axes: (
+    _primitive.bind(jnp.moveaxis(arrays[0], axes[0], 0)),
+    0,
+)
+mlir.register_lowering(_primitive, mlir.lower_fun(_of_batch, multiple_results=False))
+mlir.register_lowering(_primitive, mlir.lower_fun(jnp.linalg.eigvals, multiple_results=False), platform="cpu")

@@ -35,6 +35,7 @@ class _Lifted:
 
     def __init__(self, function: Callable[[Array], Array], quickly: bool) -> None:
         self.function, self.quickly = function, quickly
+        self.traced: dict[tuple[Any, ...], Any] = {}
 
     @cached_property
     def with_slopes(self) -> _Lifted:
@@ -51,6 +52,14 @@ class _Lifted:
     def compiled(self) -> jax.stages.Wrapped:
         """The function as one compiled program."""
         return compiled(self._mapped, quickly=self.quickly)
+
+    def program(self, x: Any) -> Any:
+        """Return the operations at arguments of a shape and type, which rules need several times: JAX would trace them
+        again for each."""
+        key = x.shape, x.dtype
+        if key not in self.traced:
+            self.traced[key] = self.compiled.trace(jax.ShapeDtypeStruct(*key)).jaxpr  # type: ignore[no-untyped-call]
+        return self.traced[key]
 
     def _mapped(self, x: Array) -> Array:
         """Evaluate in double precision over all leading axes."""
@@ -78,8 +87,7 @@ def _evaluate(x: Array, *, inner: _Lifted) -> Array:
 @in_float64
 def _shape(x: Any, *, inner: _Lifted) -> Any:
     """Return the abstract result of the primitive."""
-    result = jax.eval_shape(inner.compiled, x)
-    return jax.core.ShapedArray(result.shape, result.dtype)
+    return inner.program(x).out_avals[0]
 
 
 def _derivative(primals: tuple[Array], tangents: tuple[Any], *, inner: _Lifted) -> tuple[Array, Array]:
@@ -93,8 +101,7 @@ def _derivative(primals: tuple[Array], tangents: tuple[Any], *, inner: _Lifted) 
 
 def _traced(x: Array, *, inner: _Lifted) -> Array:
     """Lowering rule: the operations become part of the caller's program, with its compiler options."""
-    program = inner.compiled.trace(x).jaxpr
-    return jaxpr_as_fun(program)(x)[0]
+    return jaxpr_as_fun(inner.program(x))(x)[0]
 
 
 def _batch(arrays: tuple[Array], axes: tuple[int], *, inner: _Lifted) -> tuple[Array, int]:

@@ -12,7 +12,7 @@ import pytest
 from numerics.bulk import density, settling
 from numerics.bulk.branch import Branch
 from numerics.bulk.density import MOST_ROOT, _root_of, _tip_root, pieces_of, tip_panel
-from numerics.bulk.folds import _RealPoint, _step_is_consistent, edge_from_march, marching_program, responses_from_march
+from numerics.bulk.folds import _RealPoint, _step_is_consistent, continuation_program, implicit
 from numerics.bulk.law import DensityPiece
 from numerics.bulk.polynomials import Sums, polynomials_of
 from numerics.bulk.settling import _test_points
@@ -152,21 +152,31 @@ def semicircle() -> BulkLaw:
     return BulkLaw(("g",), 0, lambda p: ((("z g", 1.0), ("g g", -1.0), ("1", -1.0)),))
 
 
-@pytest.mark.parametrize(("lowest", "stop"), [(-1e16, 2.0), (5.0, 5.0), (2.5, 2.5)])
-def test_the_march_from_infinity_stops_before_the_fold_or_the_lowest_point(lowest, stop):
+@pytest.mark.parametrize(("lowest", "end"), [(-1e16, 2.0), (2.0, 2.0), (2.5, 2.5), (5.0, 5.0), (1e16, 1e16)])
+def test_continuation_from_infinity_ends_at_the_fold_or_the_lowest_point(lowest, end):
+    """z = G + 1/G turns back at G = 1; there dz/dG = 0, and above it G = (z - sqrt(z^2 - 4)) / 2."""
     with jax.enable_x64(True):
-        law = semicircle()
-        marched = jax.jit(marching_program(law))(Point(), jnp.asarray(lowest))
-        g, unknowns, tangent = (np.asarray(x) for x in marched)
-        z = float(unknowns[0] / g)
-        assert stop < z < 1.05 * stop and z == pytest.approx(float(g + 1 / g), rel=1e-8)
-        assert tangent[0] == pytest.approx(2 * g, rel=1e-6)  # of z G = 1 + G^2
-        if lowest < 0:
-            edge, residual = jax.jit(edge_from_march(law))(Point(), marched)
-            assert float(edge) == pytest.approx(2.0, rel=1e-14) and float(residual) < 1e-9
-        else:
-            (r,) = jax.jit(responses_from_march(law))(Point(), jnp.asarray(lowest), marched)
-            assert float(r) == pytest.approx((lowest - np.sqrt(lowest**2 - 4)) / 2, rel=1e-13)
+        z, (g,), along, error = jax.jit(continuation_program(semicircle()))(Point(), jnp.asarray(lowest))
+        assert float(z) == pytest.approx(end, rel=1e-14) and float(error) < 1e-9 and along == 1.0
+        assert float(g) == pytest.approx(2 / (end + np.sqrt(end**2 - 4)), rel=1e-9 if end == 2 else 1e-13)
+
+
+def test_continuation_without_an_end_has_no_result():
+    """G = 1/z has neither a fold nor a point below zero."""
+    law = BulkLaw(("g",), 0, lambda p: ((("z g", 1.0), ("1", -1.0)),))
+    with jax.enable_x64(True):
+        assert np.isinf(jax.jit(continuation_program(law))(Point(), jnp.asarray(-1e16)).error)
+
+
+def test_an_implicit_solution_has_derivatives_of_any_order():
+    """x^3 = p: x = 2 at p = 8 with derivatives p^(-2/3) / 3, -2 p^(-5/3) / 9 and 10 p^(-8/3) / 27."""
+    root = implicit(lambda p, x: x**3 - p.a)
+    with jax.enable_x64(True):
+        found = function = lambda a: root(Point(a=a), jnp.array([2.0]))[0]
+        for expected in (2.0, 1 / 12, -2 / 9 / 32, 10 / 27 / 256):
+            assert float(found(8.0)) == pytest.approx(expected, rel=1e-13)
+            found = jax.grad(found)
+        assert float(jax.jit(jax.hessian(function))(8.0)) == pytest.approx(-2 / 9 / 32, rel=1e-13)
 
 
 def real_point(g, turn=None, z=None):

@@ -9,8 +9,8 @@ import pytest
 
 import derive
 from derive import Eq, Model, field, mean, normal, parameter, sectors, training_clock, whole_positive
-from numerics.outliers.largest import first_order
 from numerics.runtime.rows import RowsPass
+from numerics.support.derivatives import differentiable_once
 from numerics.support.lifting import lifted
 
 LARGE = 1e9
@@ -82,10 +82,25 @@ def test_a_forward_pass_is_mapped_and_compiled_in_single_precision():
 
 
 def test_what_is_differentiable_once_has_no_second_derivative():
-    """A slope that rounding made would be a number without meaning."""
-    square = lambda x: first_order(x**2)  # noqa: E731
-    assert jax.grad(square)(3.0) == 6.0
-    assert np.isnan(jax.jit(jax.grad(jax.grad(square)))(3.0))
+    """A slope that rounding made would be a number without meaning; one that is linear in another argument, too."""
+    area = differentiable_once(lambda a, b: (a * b, a), lambda known, a, b: known * b + a * jax.lax.stop_gradient(b))
+    assert area(3.0, 2.0) == 6.0
+    assert jax.grad(area, argnums=(0, 1))(3.0, 2.0) == (2.0, 3.0)
+    for inner, outer in product((0, 1), repeat=2):
+        assert np.isnan(jax.jit(jax.grad(jax.grad(area, inner), outer))(3.0, 2.0))
+
+
+def test_a_value_alone_does_not_trace_its_derivative():
+    def refused(known, x):
+        raise AssertionError("nobody asked for it")
+
+    assert jax.jit(jax.vmap(differentiable_once(lambda x: (x**2, None), refused)))(jnp.ones(2)).sum() == 2.0
+
+
+def test_the_upper_edge_has_second_derivatives():
+    """(1 + nu^(-1/2))^2 of the first layer: 3/2 nu^(-5/2) + 2 nu^(-3)."""
+    edge = derive.load("deep_linear").function("edge", of="nu")
+    np.testing.assert_allclose(jax.grad(jax.grad(edge))(2.0), 1.5 * 2**-2.5 + 2 * 2**-3.0, rtol=1e-6)
 
 
 def test_a_value_and_its_slope_come_from_one_evaluation():
