@@ -198,12 +198,14 @@ def _along(options: Options) -> bool | None:
 
 @dataclass(frozen=True)
 class LayerProblem:
-    """The problem of the outliers of a matrix, with the eigenvalues of the cycles of each summand of A(z)."""
+    """The problem of the outliers of a matrix, with the eigenvalues of the cycles of each summand of A(z), and its
+    dependence on time if outliers are needed at all times."""
 
     law: SpectralLaw
     problem: SpikedProblem
     parts: tuple[Component, ...]
     cycles: tuple[SolvedCycles, ...] | None = None
+    steps: Steps | None = None
 
     @property
     def summands(self) -> list[tuple[Component, SolvedCycles | None]]:
@@ -254,7 +256,7 @@ def _pose_together(
             with suppress(NumericalError):
                 for part, one in zip(known.parts, done, strict=True):
                     wanted.setdefault(key, []).extend(places_to_ask(part.problem, one.last, one.early))
-                found[number][matrix.probe] = replace(known, cycles=done)
+                found[number][matrix.probe] = replace(known, cycles=done, steps=steps)
     for key, places in wanted.items():
         with suppress(NumericalError):
             branches[key].ask(np.array(places))
@@ -340,7 +342,7 @@ def _layer(
     if known.cycles is None and is_large(known.parts[0].problem):  # summands are equally large
         along = along and path is not None  # it takes ten times as long as the outliers of the last time
     if along:
-        steps = _steps(solver, problem.p, values)
+        steps = known.steps or _steps(solver, problem.p, values)
     isolated = [_isolated(part, solved, steps, trained, tell) for part, solved in known.summands]
     cycles, large = isolated[0].cycles, isolated[0].large
     found = sorted(

@@ -26,6 +26,7 @@ class DeclarationSource:
     _solvers: dict[str, Solver] = field(default_factory=dict)
     _files: dict[str, dict[str, str]] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
+    _latex: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def solver(self, model: Model, progress: Progress | None = None) -> Solver:
         """The generated solver: built in advance for a shipped setting, otherwise derived now and cached."""
@@ -79,8 +80,14 @@ class DeclarationSource:
             fingerprints(problem.inputs),
             versions(),
             {p.name: p.tex for p in problem.model.parameters if p.tex},
-            {label: latex_of_spectrum(probe) for label, probe in problem.model.probes},
+            dict(self._spectra(problem.model)),
         )
+
+    def _spectra(self, model: Model) -> dict[str, str]:
+        """The probed matrices as LaTeX, which are the same at all points of a sweep."""
+        if model.name not in self._latex:
+            self._latex[model.name] = {label: latex_of_spectrum(probe) for label, probe in model.probes}
+        return self._latex[model.name]
 
 
 def declaration_text(target: str, model: Model) -> str:

@@ -10,7 +10,12 @@ moved by a perturbation of norm |G| g |F|. Norms are Frobenius norms. Powers of 
 
     P M^2k P = (P M^k P)^2 + (P M^k Q) (Q^T M^k P).
 
-The last term and rounding are carried along as an error of |M22^k|. The bound holds for any Q.
+The last term and rounding are carried along as an error of |M22^k|. The bound holds for any orthonormal Q.
+
+Rounding is bounded as in Higham, Accuracy and Stability of Numerical Algorithms, 3.5: a computed product of matrices with
+n inner terms differs from the exact one by at most gamma_n |A| |B|, gamma_n = n u / (1 - n u), with the unit roundoff u.
+The columns in memory are orthonormal up to delta = |Q^T Q - 1|, and no farther than that from exactly orthonormal ones
+(their polar factor), for which the bound is stated.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dgeqrf as geqrf, dorgqr as orgqr
 
-from numerics.outliers.powers import EPSILON, Powers
+from numerics.outliers.powers import EPSILON, Powers, frobenius, gamma
 
 HIGHEST = 4
 """The powers M^2, M^4, ... up to M^(2^HIGHEST) are computed."""
@@ -39,8 +44,6 @@ ALMOST_REAL = 2e-3
 """Relative distance of two eigenvalues below which rounding may turn a real pair into a complex one."""
 RESIDUAL = 100
 """Tolerated residual, in units of the rounding of the matrix; a full eigenvalue decomposition has as much."""
-CANCELLED = 8
-"""Rounding of a difference of squared norms, in units of the rounding of a scalar product."""
 
 
 @dataclass(frozen=True)
@@ -176,26 +179,35 @@ def _descending(small: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def perturbation(powers: Powers, vectors: np.ndarray) -> float:
-    """Return the bound |G| g |F| on the perturbation of eigenvalues of modulus at least one; infinite if there is none.
+    """Return the bound |G| g |F| on the perturbation of eigenvalues of modulus at least one, with the rounding of T;
+    infinite if there is none.
 
     Args:
         powers: M, M^2, M^4, ...
-        vectors: orthonormal columns Q.
+        vectors: columns Q, orthonormal to rounding.
     """
-    error, inverse, ends = 0.0, 1.0, (0.0, 0.0)
+    rows, count = vectors.shape
+    inner, norms = gamma(rows), gamma(2 * rows + 4)
+    columns = (1 + gamma(vectors.size)) * float(np.linalg.norm(vectors))
+    apart = float(np.linalg.norm(vectors.T @ vectors - np.eye(count))) * (1 + gamma(count**2)) + inner * columns**2
+    # errors relative to |M^k|: of Q^T M^k and M^k Q, of T, and of P M^k Q and Q^T M^k P with their norms
+    once = inner * columns + apart
+    twice = once * (1 + apart) + inner * columns * (1 + once) + apart
+    beside_off = once + twice * (1 + apart) + apart + gamma(count + 3) * (1 + columns) * (1 + twice) + 2 * norms
+    error, inverse, ends, off = 0.0, 1.0, (0.0, 0.0), 0.0
     for level, whole in enumerate(powers.norms):
         across, down = vectors.T @ powers[level], powers[level] @ vectors
         small = across @ vectors
         below, beside = down - vectors @ small, across - small @ vectors.T
-        left, right, first = (float(np.linalg.norm(x)) for x in (below, beside, across))
-        rounding = powers.rows * EPSILON * whole
+        (left, right, first), rounding = (frobenius(x) for x in (below, beside, across)), beside_off * whole
         # |P M P|^2 = |M|^2 - |Q^T M|^2 - |P M Q|^2
-        rest = max(0.0, whole**2 - first**2 - left**2) + CANCELLED * rounding * whole
-        bound = float(np.sqrt(rest)) + error + rounding
+        cancelled = 2 * (once * first + beside_off * left) * whole + 3 * norms * whole**2
+        rest = max(0.0, whole**2 - first**2 - left**2) + cancelled
+        bound = float(np.sqrt(rest)) + error
         if level == 0:
-            ends = left + rounding, right + rounding
+            ends, off = (left + rounding, right + rounding), twice * whole
         if bound < 1:
-            return ends[0] * ends[1] * inverse / (1 - bound)
+            return off + ends[0] * ends[1] * inverse / (1 - bound)
         if level + 1 == len(powers):
             break
         inverse *= 1 + bound

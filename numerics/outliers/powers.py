@@ -14,6 +14,17 @@ import numpy as np
 EPSILON = float(np.finfo(float).eps)
 
 
+def gamma(terms: int) -> float:
+    """Return n u / (1 - n u), the relative rounding of a scalar product of n terms."""
+    share = terms * EPSILON / 2
+    return share / (1 - share)
+
+
+def frobenius(matrix: np.ndarray) -> float:
+    """Return the Frobenius norm to the relative accuracy gamma(rows + columns), from the sums of rows."""
+    return float(np.sqrt(np.sum(np.einsum("ij,ij->i", matrix, matrix))))
+
+
 class LowRankChange(NamedTuple):
     """A matrix of low rank, left @ right."""
 
@@ -73,7 +84,7 @@ class Powers:
                 here += left @ right
             else:
                 here[:] = matrix
-            norm = self.norms[level] = float(np.linalg.norm(here))
+            norm = self.norms[level] = frobenius(here)
             within = float(np.linalg.norm(left) * np.linalg.norm(right))
             rounding = EPSILON * (4 * left.shape[1] * within + 2 * norm)
             if level:
@@ -89,5 +100,5 @@ class Powers:
         whole = self._arrays[len(self)]
         whole[:] = 0.0
         whole[: self.rows, : self.rows] = power
-        self.norms.append(float(np.linalg.norm(power)))
+        self.norms.append(frobenius(power))
         self.drifts.append(drift)

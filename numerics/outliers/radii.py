@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from numerics.outliers.linear import RESOLVED
+from numerics.outliers.powers import gamma
 
 SQUARINGS = 4
 """Powers up to M^(2^SQUARINGS) are tried."""
-ROUNDOFF = float(np.finfo(float).eps) / 2
 
 
 def are_within(matrices: np.ndarray, radii: np.ndarray) -> np.ndarray:
@@ -24,14 +24,13 @@ def are_within(matrices: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """
     rows = matrices.shape[1]
     within, open_ = np.zeros(len(matrices), bool), np.flatnonzero(radii > 0)
-    gamma = rows * ROUNDOFF / (1 - rows * ROUNDOFF)
     powers = matrices[open_] / radii[open_, None, None]
     norms = _norms(powers)
-    error = 2 * ROUNDOFF * norms  # of the division
+    error = gamma(1) * norms  # of the division
     for squarings in range(SQUARINGS + 1):
         if squarings:
             powers = powers @ powers
-            error = 2 * norms * error + error**2 + gamma * norms**2
+            error = 2 * norms * error + error**2 + gamma(rows) * norms**2
             norms = _norms(powers)
         within[open_] = norms + error < 1
         undecided = ~within[open_] & (norms < 1 / RESOLVED)
@@ -43,6 +42,5 @@ def are_within(matrices: np.ndarray, radii: np.ndarray) -> np.ndarray:
 
 def _norms(matrices: np.ndarray) -> np.ndarray:
     """Return upper bounds on the Frobenius norms of computed matrices, with the rounding of the norms."""
-    entries = matrices.shape[1] * matrices.shape[2]
-    norms: np.ndarray = np.sqrt(np.einsum("kij,kij->k", matrices, matrices)) * (1 + 2 * (entries + 2) * ROUNDOFF)
-    return norms
+    norms: np.ndarray = np.sqrt(np.einsum("kij,kij->k", matrices, matrices))
+    return norms * (1 + gamma(matrices.shape[1] * matrices.shape[2] + 4))
