@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from numerics.bulk.branch import Branch, BranchStart, Neighbours, begun, changed, follow, polish, relative_to, solve_batch
+from numerics.bulk.branch import (
+    Branch,
+    BranchStart,
+    Neighbours,
+    begun,
+    changed,
+    follow,
+    polish,
+    relative_to,
+    solve_batch,
+)
 from numerics.bulk.curve import Curve, _integers, _shifted, horner
 from numerics.bulk.digits import LongSystem
 from numerics.bulk.moments import _coefficient
