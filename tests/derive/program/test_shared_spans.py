@@ -63,7 +63,7 @@ def test_what_a_fixed_matrix_acts_on_is_kept_and_what_a_fresh_one_acts_on_is_not
 
 
 def test_a_multiple_has_the_times_the_labels_and_the_sector_of_its_vector():
-    """Twice x is a multiple of x; twice x for each label, twice v at each time, twice x(0) and what has a start are not."""
+    """Twice x is a multiple of x; twice x for each label, twice v or x(0) and what has a start are not."""
     a = axis("a", 3)
     b, d, e, f = field("b", D, t), field("d", D, t, a), field("e", D, t), field("f", D, t)
     s, h = field("s", D), fields("h i j k", D, t)
