@@ -127,8 +127,7 @@ def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
     if value.time is None or clock is None or value.time != clock.steps:
         return
     for f in system.training:
-        now = f.product is not None and f.field.timed and f.field.sector == value.field.sector
-        if now and order.delay(value.field, f.field) == 0:
+        if f.product is not None and f.field.timed and order.delay(value.field, f.field) == 0:
             raise DeclarationError(
                 f"spectrum(...) has diag(...) of {shown(value)}, which a random matrix makes from fields at that "
                 f"time, after the last update; use {value.field}({shown(value.time - 1)})"

@@ -474,7 +474,7 @@ def real_roots(coefficients: Sequence[float]) -> list[float] | None:
     A relatively tiny leading coefficient is dropped: its root is at infinity.
     """
     shares = np.array(coefficients)
-    size = float(np.max(np.abs(shares), initial=0.0))
+    size = float(np.max(np.abs(shares)))
     if not 0 < size < np.inf:
         return None
     shares /= size

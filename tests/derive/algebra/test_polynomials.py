@@ -403,3 +403,18 @@ def test_every_sign_of_every_pair_is_tried_as_coincidence():
         values[G] = signs[1] * mpmath.mpf("0.9")
         found = polynomials._coincidences(list(names), [sum(names) + G], SimpleNamespace(values=values))
         assert found == {names[1]: signs[0] * names[0], names[2]: signs[1] * G}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_expanded_polynomial_is_written_with_its_signs_and_sums(seed):
+    """Of whole coefficients as it is, term by term; of fractions times the least common denominator."""
+    chance = random.Random(seed)
+    ring = PolynomialRing.of((x + y,))
+    fractions = drawn(chance, (x, y), 3)
+    denominator = sp.ilcm(*(c.q for c in sp.Poly(fractions, x, y).coeffs()))
+    whole = sp.expand(denominator * fractions)
+    for given in (fractions, whole, sp.factor(whole)):
+        assert sp.expand(ring.decode(ring.encode(given)) - whole) == 0
+    twice = sp.Add(x * y, x * y, -3 * x, evaluate=False)
+    assert sp.expand(ring.decode(ring.encode(twice)) - 2 * x * y + 3 * x) == 0
+    assert ring.decode(ring.encode(sp.Add(x, -x, evaluate=False))) == 0

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive import Eq, Model, fields, gaussian, mean, normal, parameter, sectors, training_clock, whole_positive
+from derive import (
+    Eq,
+    Model,
+    axis,
+    field,
+    fields,
+    gaussian,
+    mean,
+    normal,
+    parameter,
+    sectors,
+    total,
+    training_clock,
+    whole_positive,
+)
 from derive.equations.needs import Needs
 from derive.pipeline import derive_model
 from derive.program.sites import Sharing
@@ -46,3 +60,28 @@ def test_what_a_fixed_matrix_acts_on_is_kept_and_what_a_fresh_one_acts_on_is_not
     ]
     kept = {str(field) for field in Sharing(derive_model(Model((T,), equations)).layout, Needs()).kept}
     assert "a" in kept and "b" not in kept
+
+
+def test_a_multiple_has_the_times_the_labels_and_the_sector_of_its_vector():
+    """Twice x is a multiple of x; twice x for each label, twice v or x(0) and what has a start are not."""
+    a = axis("a", 3)
+    b, d, e, f = field("b", D, t), field("d", D, t, a), field("e", D, t), field("f", D, t)
+    s, h = field("s", D), fields("h i j k", D, t)
+    W = gaussian("W", D, D)
+    equations = [
+        Eq(x(0), v),
+        Eq(x(t + 1), sp.tanh(sum(one(t) for one in h) + total(field("l", D, t, a)(t), a))),
+        Eq(b(t), 2 * x(t)),
+        Eq(d(t), 2 * x(t)),
+        Eq(e(t), 2 * v),
+        Eq(f(0), v),
+        Eq(f(t + 1), 2 * x(t + 1)),
+        Eq(s, 2 * x(0)),
+        Eq(h[3](t), W @ s / sp.sqrt(D)),
+        *(Eq(one(t), W @ of(t) / sp.sqrt(D)) for one, of in zip(h, (b, e, f), strict=False)),
+        Eq(field("l", D, t, a)(t), W @ d(t) / sp.sqrt(D)),
+    ]
+    sharing = Sharing(derive_model(Model((T,), equations, {"q": mean(x(t) ** 2)})).layout, Needs())
+    roots = {str(one.field): sharing.root(one.field) for one in sharing.layout.fields}
+    assert (str(roots["b"][0]), roots["b"][1]) == ("x", 2)
+    assert all(roots[name][1] is None for name in ("x", "d", "e", "f", "s"))

@@ -10,12 +10,24 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from numerics.bulk.branch import BranchStart, Neighbours, begun, changed, follow, polish, relative_to, solve_batch
+from numerics.bulk.branch import (
+    Branch,
+    BranchStart,
+    Neighbours,
+    begun,
+    changed,
+    follow,
+    polish,
+    relative_to,
+    solve_batch,
+)
 from numerics.bulk.curve import Curve, _integers, _shifted, horner
 from numerics.bulk.digits import LongSystem
 from numerics.bulk.moments import _coefficient
 from numerics.bulk.neighbours import NEAREST
 from numerics.bulk.polynomials import PolynomialSystem, Sums, polynomials_of
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point
 
 RNG = np.random.default_rng(5)
 NAMES = ("g", "r", "q")
@@ -255,3 +267,18 @@ def test_guesses_between_neighbours_are_exact_for_polynomials_in_the_angle():
     x = (places[1:] + places[:-1]) / 2
     np.testing.assert_allclose(known.guesses(x), exact(x), atol=1e-10)
     assert known.between(np.array([low, 0.0, high, low - 1e-9, high + 1e-9])).tolist() == [True] * 3 + [False] * 2
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_correction_is_the_largest_over_all_unknowns(wrong):
+    """g^2 = 4 and g h = z of which one solution is off by a hundredth: the first step corrects it, the second less."""
+    words = ((("g g", 1.0), ("1", -4.0)), (("g h", 1.0), ("z", -1.0)))
+    kernel = Branch(BulkLaw(("g", "h"), 0, lambda p: words), Point()).kernel
+    z = np.array([3.0 + 1j, 5.0])
+    exact = np.stack([np.full(2, 2.0 + 0j), z / 2], axis=1)
+    r = exact.copy()
+    r[:, wrong] *= 1.01
+    better, before, after, slopes = kernel(z, r, np.abs(exact))
+    assert np.all((before > 5e-3) & (before < 2e-2)) and np.all((after < 2e-4) & (after < before / 50))
+    np.testing.assert_allclose(better, exact, rtol=1e-8)
+    np.testing.assert_allclose(slopes, np.array([[0, 0.5]] * 2), atol=1e-4)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import solver_and_values, solver_of, values_of
 
+from derive.errors import NumericalError
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers import paths as paths_module, replicas as replicas_module
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
@@ -366,3 +367,14 @@ def test_what_is_not_there_everywhere_has_no_error_or_a_larger_one():
     assert overlaps == [{"right": pytest.approx(whole), "left": None}]
     assert errors == [{"right": pytest.approx(error), "left": None}]
     assert estimated_outliers([whole], [[x] for x in (*around, whole)], nearby)[0][1] == pytest.approx(error)
+
+
+def test_a_zero_that_meets_the_bulk_in_a_replicate_is_lost(monkeypatch):
+    def inside(*_):
+        raise NumericalError("it is inside the bulk")
+
+    problem = SimpleNamespace(with_order=lambda order: order, moves=True)
+    monkeypatch.setattr(replicas_module, "with_slope", lambda *_: (np.eye(2), np.eye(2)))
+    monkeypatch.setattr(replicas_module, "follow_zeros", inside)
+    with pytest.raises(Lost, match="meets the bulk in a replicate"):
+        replicas_module.follow_zero(problem, 2.0, 1, ["one"])

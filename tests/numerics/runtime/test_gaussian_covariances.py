@@ -77,11 +77,11 @@ def test_covariances_of_what_is_not_linear_in_the_arguments(first, second):
     found = residuals(NODES, laws[0], records[0], laws[1], records[1], (cross,))
 
     def pair(sign: float, kinds: tuple[str, str]) -> np.ndarray:
-        """Return <exp(k x + s) exp(+-(l y + r))>."""
-        k, l = ((1j if kind == "wave" else 1) * rate for kind, rate in zip(kinds, rates, strict=True))
+        """Return <exp(p x + s) exp(+-(q y + r))>."""
+        p, q = ((1j if kind == "wave" else 1) * rate for kind, rate in zip(kinds, rates, strict=True))
         s, r = ((1j if kind == "wave" else 1) * x[:, 0] for kind, x in zip(kinds, shifts, strict=True))
-        variance = k**2 * SPREADS[:, None] ** 2 + l**2 * SPREADS**2 + 2 * sign * k * l * covariance
-        return np.exp(k * MEANS[:, None] + s[:, None] + sign * (l * MEANS + r) + variance / 2)
+        variance = p**2 * SPREADS[:, None] ** 2 + q**2 * SPREADS**2 + 2 * sign * p * q * covariance
+        return np.exp(p * MEANS[:, None] + s[:, None] + sign * (q * MEANS + r) + variance / 2)
 
     kinds = first, second
     if kinds == ("wave", "wave"):

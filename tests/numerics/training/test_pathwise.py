@@ -1,5 +1,7 @@
 """Derivatives of sampled theories at fixed random numbers."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,8 @@ from derive import Eq, Model, discrete, drawn, field, gaussian, mean, parameter,
 from derive.api.functions import check_pathwise
 from derive.errors import ParameterError
 from numerics.functions import hosted
+from numerics.runtime.point import Point
+from numerics.training import pathwise
 
 FEW = {"S": 3, "samples": 2000, "seed": 1}
 
@@ -80,3 +84,50 @@ def test_a_jump_is_refused_by_its_name(law, start, named):
 def test_an_exact_theory_has_slopes_without_errors():
     found = derive.load("spiked_wigner").function("outlier", of="gamma0").gradient(2.0)
     assert float(found.slopes["gamma0"]) == pytest.approx(0.75) and found.slope_errors is None
+
+
+class GivenRun:
+    """Six replicates by number, each with its halves."""
+
+    pilot = None
+
+    def __init__(self, *_):
+        pass
+
+    def drawn(self, plan, number):
+        return (number,)
+
+    def halves(self, normals):
+        return [(*normals, half) for half in (1, 2)]
+
+
+def given_pass(training, of, rank, moments, slopes):
+    """Observables of one parameter k with noise that grows with it, and twice as fast in halves."""
+
+    def passed(p, x, normals, cut):
+        noise = np.random.default_rng([7, *normals]).standard_normal(3) * (0.1 if len(normals) == 1 else 0.15)
+        k, bias = float(x[0]), 0.2 * len(normals)
+        value = np.array([np.sin(k), k**2, 1 + k]) + noise * (1 + k**3) + bias * k
+        slope = np.array([np.cos(k), 2 * k, 1]) + noise * 3 * k**2 + bias
+        return {"observables": {"q": np.stack([value, slope], axis=-1)}, "moments": {}}, 1
+
+    return passed
+
+
+def test_slopes_are_those_of_the_bias_corrected_value(monkeypatch):
+    """The fraction of the difference to halves that is bias depends on the parameter, too."""
+    monkeypatch.setattr(pathwise, "_SampledRun", GivenRun)
+    monkeypatch.setattr(pathwise, "plans_for", lambda *_: None)
+    monkeypatch.setattr(pathwise, "_chosen", lambda *_: (SimpleNamespace(rank=1, replicas=6, sites=100), 0.0))
+    monkeypatch.setattr(pathwise, "_program", given_pass)
+    monkeypatch.setattr(pathwise, "_finisher", lambda *_: lambda p, x, table, resolved: table["observables"]["q"])
+    quantity = pathwise.SampledQuantity(None, ("k",), None, None, False)
+
+    def at(k):
+        return quantity.at(Point(k=k), True)
+
+    for k in (0.3, 1.1):
+        here = at(k)
+        step = (at(k + 1e-5).numbers - at(k - 1e-5).numbers)[..., 0] / 2e-5
+        np.testing.assert_allclose(here.numbers[..., 1], step, rtol=1e-6)
+        assert np.all(here.errors > 0)

@@ -475,3 +475,7 @@ def test_noise_that_diverges_is_told_apart_from_a_model_that_does():
     for one in (late, never):
         with pytest.raises(NumericalError, match="noise of sampled responses has diverged at step 2 with 64 sites"):
             sampling._check_noise(2, 64, one)
+
+
+def test_cutoffs_are_tried_in_ascending_order():
+    assert np.all(np.diff(sampling.COARSE) > 0) and sampling.COARSE[0] > 0
