@@ -390,7 +390,9 @@ def _layer(
 def _course(known: LayerProblem, isolated: Sequence[Isolated], steps: Steps, trained: Trained, tell: Report) -> Course:
     """Return the outliers at every time, from those of each direct summand of A(z)."""
     courses = [
-        outlier_path(summand.problem, summand.steps(steps), tell, trained.nearby.orders, solved and solved.early)
+        outlier_path(
+            summand.problem, summand.steps(steps), tell, trained.nearby.orders, solved.early if solved else None
+        )
         if one.large is None or one.large.course is None
         else one.large.course
         for (summand, solved), one in zip(known.summands, isolated, strict=True)
@@ -415,7 +417,7 @@ def _isolated(
         with suppress(Lost):
             large = large_spectrum(problem, steps and summand.steps(steps), trained.nearby, tell)
             return Isolated(large.outliers, None, large)
-    cycles = cycle_spectra(problem, known and known.last) if problem.probe.reduced else None
+    cycles = cycle_spectra(problem, known.last if known else None) if problem.probe.reduced else None
     return Isolated(find_outliers(problem, cycles), cycles, None)
 
 

@@ -232,8 +232,6 @@ def check(
         verdicts = check_claims(file, derivation)
         refuted = [v for v in verdicts if v.counterexample is not None]
         if refuted:
-            from derive.api.verifying import Confirmation  # the solver starts only where it is needed
-
             solver = Confirmation(named or model_of(file))
             verdicts = [_confirmed(v, solver) for v in verdicts]
         found += [VerifiedClaim(setting, chosen, v.name, v.status, v.detail) for v in verdicts]

@@ -85,9 +85,10 @@ def _at_once(system: System, memories: list[MemoryKernel], memory: MemoryKernel)
         total: sp.Expr = sp.S.Zero
         for term in f.rule.terms:
             if term.past is None:
+                if term.pair is not None or term.mixing is not None or term.vector.time not in (None, f.time):
+                    return None
                 inner = response(term.vector.field)
-                plain = term.pair is None and term.mixing is None and term.vector.time in (None, f.time)
-                if not plain or inner is None:
+                if inner is None:
                     return None
                 total += term.coefficient * inner
         return total

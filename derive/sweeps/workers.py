@@ -34,7 +34,8 @@ Done = Callable[[Unit, UnitResults], None]
 class Crew(Protocol):
     """The interface of workers.
 
-    room(): whether they accept one more unit. submit(unit): start it; its future has UnitResults. gone(future): handle a dead worker; return whether another is available.
+    room(): whether they accept one more unit. submit(unit): start it; its future has UnitResults. gone(future): handle
+    a dead worker; return whether another is available.
     """
 
     def room(self) -> bool: ...

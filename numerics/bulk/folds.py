@@ -219,7 +219,7 @@ class RealEnd(NamedTuple):
     error: Array
 
 
-FAR, MARCH, FOLD, LOWEST, ENDED = 0.0, 1.0, 2.0, 3.0, 4.0
+AT_INFINITY, MARCHING, AT_FOLD, AT_LOWEST, ENDED = 0.0, 1.0, 2.0, 3.0, 4.0
 """Phases of continuation: Newton's method at infinity, steps in G, the secant method at the fold, Newton's method at
 the lowest z."""
 RESOLVED = 1e-9
@@ -276,12 +276,12 @@ def continuation_program(law: BulkLaw) -> Any:
         """
         (phase, rounds, factor, other, behind, _), rest = state[:6], state[6:]
         variables, tangent = rest[: count + 1], rest[count + 1 :]
-        far, marching, folding = phase == FAR, phase == MARCH, phase == FOLD
+        far, marching, folding = phase == AT_INFINITY, phase == MARCHING, phase == AT_FOLD
         g, z, before = place(variables, tangent)
         secant = before / (before - behind) * (other - g)
         shift = jnp.where(marching, g * factor, jnp.where(folding, secant, 0.0))
         guess = variables + jnp.append(tangent, 1.0) * shift
-        new, along, first, last = newton(p, guess, phase == LOWEST, lowest)
+        new, along, first, last = newton(p, guess, phase == AT_LOWEST, lowest)
         further, below, after = place(new, along)
         off = jnp.abs(below - z - (before + after) / 2 * (1 / further - 1 / g))
         turned = jnp.minimum(jnp.abs(before), jnp.abs(after)) * (1 / g - 1 / further)
@@ -292,9 +292,9 @@ def continuation_program(law: BulkLaw) -> Any:
         go = ~marching | (good & ~over & ~low)
         most = jnp.where(far, 6.0, jnp.where(marching, 400.0, jnp.where(folding, 12.0, 3.0)))
         ended = (rounds + 1 >= most) | (folding & (jnp.abs(before) <= RESOLVED))
-        following = jnp.where(ended, jnp.where(far, MARCH, ENDED), phase)
-        following = jnp.where(here, jnp.where(over, FOLD, LOWEST), following)
-        following = jnp.where(folding & ~over & low, LOWEST, following)
+        following = jnp.where(ended, jnp.where(far, MARCHING, ENDED), phase)
+        following = jnp.where(here, jnp.where(over, AT_FOLD, AT_LOWEST), following)
+        following = jnp.where(folding & ~over & low, AT_LOWEST, following)
         head = (
             following,
             jnp.where(following == phase, rounds + 1, 0.0),
@@ -306,7 +306,7 @@ def continuation_program(law: BulkLaw) -> Any:
         return jnp.concatenate([jnp.stack(head), jnp.where(go, jnp.concatenate([new, along]), rest)])
 
     def continued(p: Point, lowest: Array) -> RealEnd:
-        head = (FAR, 0.0, 0.01, 0.0, 0.0, np.inf)
+        head = (AT_INFINITY, 0.0, 0.01, 0.0, 0.0, np.inf)
         start = np.concatenate([head, own, [1 / FARTHEST], np.zeros(count)])
         state = jax.lax.while_loop(
             lambda state: state[0] < ENDED, partial(advance, p, lowest), jnp.asarray(start, float)
@@ -318,16 +318,16 @@ def continuation_program(law: BulkLaw) -> Any:
     return continued
 
 
-def implicit(equations: Callable[[Point, Array], Array]) -> Callable[[Point, Array], Array]:
+def implicit(equations: Callable[[Any, Array], Array]) -> Callable[[Any, Array], Array]:
     """Return a function of (p, x) that returns x, a solution of equations(p, x) = 0, and has the derivatives of this
     solution with respect to p, of any order."""
 
     @jax.custom_jvp
-    def solution(p: Point, x: Array) -> Array:
+    def solution(p: Any, x: Array) -> Array:
         return x
 
     @solution.defjvp
-    def _(primals: tuple[Point, Array], tangents: tuple[Point, Array]) -> tuple[Array, Array]:
+    def _(primals: tuple[Any, Array], tangents: tuple[Any, Array]) -> tuple[Array, Array]:
         p, x = primals[0], solution(*primals)
         slope = jax.jacfwd(equations, argnums=1)(p, x)
         change = jax.jvp(lambda p: equations(p, x), primals[:1], tangents[:1])[1]

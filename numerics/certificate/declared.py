@@ -254,14 +254,14 @@ def _rule(law: tuple[Any, ...]) -> QuadratureRule:
         scaled = (np.concatenate([share * one for share, one in zip(shares, rule, strict=True)]) for rule in rules)
         return np.concatenate(nodes), *scaled
     function, low, high = _STANDARD[kind]
-    nodes, *weights = _density_rule(function, low, high)
+    x, *weights = _density_rule(function, low, high)
     if kind == "uniform":
         low, high = numbers
-        return table(low + (high - low) * nodes), *weights
+        return table(low + (high - low) * x), *weights
     if kind in ("normal_law", "log_normal"):
-        nodes = numbers[0] + numbers[1] * nodes
-        return entrywise(np.exp, nodes) if kind == "log_normal" else table(nodes), *weights
-    return table(numbers[0] * nodes), *weights
+        x = numbers[0] + numbers[1] * x
+        return entrywise(np.exp, x) if kind == "log_normal" else table(x), *weights
+    return table(numbers[0] * x), *weights
 
 
 def _normal_density(x: Any) -> Any:

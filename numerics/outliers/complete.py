@@ -12,8 +12,9 @@ moved by a perturbation of norm |G| g |F|. Norms are Frobenius norms. Powers of 
 
 The last term and rounding are carried along as an error of |M22^k|. The bound holds for any orthonormal Q.
 
-Rounding is bounded as in Higham, Accuracy and Stability of Numerical Algorithms, 3.5: a computed product of matrices with
-n inner terms differs from the exact one by at most gamma_n |A| |B|, gamma_n = n u / (1 - n u), with the unit roundoff u.
+Rounding is bounded as in Higham, Accuracy and Stability of Numerical Algorithms, 3.5: a computed product of matrices
+with n inner terms differs from the exact one by at most gamma_n |A| |B|, where gamma_n = n u / (1 - n u) and u is the
+unit roundoff.
 The columns in memory are orthonormal up to delta = |Q^T Q - 1|, and no farther than that from exactly orthonormal ones
 (their polar factor), for which the bound is stated.
 """

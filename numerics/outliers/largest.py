@@ -32,7 +32,7 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     """
     probe, bulk = matrix.probe, matrix.bulk
     continued = continuation_program(bulk)
-    responses = implicit(lambda place, r: residual_of(bulk, *place, r))
+    responses = implicit(lambda place, r: residual_of(bulk, place[0], place[1], r))
 
     def largest(p: Point, trained: Order) -> tuple[Array, tuple[Array, ...]]:
         """Return the outlier; and again, with the responses there and the number of outliers at this place."""

@@ -1,4 +1,4 @@
-"""Eigenvalues of the cycles of A(z) at many points of a sweep and at all times, as far as outliers may belong to them."""
+"""Eigenvalues to which outliers may belong, of the cycles of A(z) at many points of a sweep and at all times."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def _solved(problems: Sequence[SpikedProblem], steps: Steps | None) -> list[Solv
                 one.append(values or Eigenvalues(matrix, np.zeros(0), np.zeros(0)))
             if restriction is not None:
                 by_time = _at_all_times(restriction, problems[some], whole, radii[some])
-                for one, at_times in zip(early[some], zip(*by_time, strict=True), strict=True):
-                    one.append(dict(enumerate(at_times, start=1)))
+                for so_far, at_times in zip(early[some], zip(*by_time, strict=True), strict=True):
+                    so_far.append(dict(enumerate(at_times, start=1)))
     complete = len(early[0]) == len(last[0])
-    return [SolvedCycles(one, at_times if complete else None) for one, at_times in zip(last, early, strict=True)]
+    return [SolvedCycles(one, so_far if complete else None) for one, so_far in zip(last, early, strict=True)]
 
 
 def _radius(problem: SpikedProblem, cycle: Cycle) -> float:

@@ -33,7 +33,7 @@ def differentiable_once(value: Callable[..., tuple[Array, Any]], moved: Callable
 
         def along(*moving: Array) -> Array:
             changed = dict(zip(rates, moving, strict=True))
-            return moved(known, *tree.unflatten([changed.get(k, leaf) for k, leaf in enumerate(leaves)]))
+            return moved(known, *jax.tree.unflatten(tree, [changed.get(k, leaf) for k, leaf in enumerate(leaves)]))
 
         _, slope = jax.jvp(along, tuple(leaves[k] for k in rates), tuple(rates.values()))
         return here, slope * _one(primals)

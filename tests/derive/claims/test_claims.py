@@ -239,7 +239,7 @@ BAD_CLAIMS = [
     ('kind = "outlier"\nvalue = "1/0"', "divides by zero"),
     ('kind = "outlier"\nvalue = "1/(gamma0 - gamma0)"', "divides by zero"),
     ('kind = "outlier"\nvalue = "C[v,v]"', "scalar formula"),
-    ('kind = "outlier"\nvalue = "gamma0"\neigenproblem = 2', "no number 2"),
+    ('kind = "outlier"\nvalue = "gamma0"\neigenproblem = 2', "there is no eigenproblem 2"),
     ('kind = "outlier"\nvalue = "a"\ndefine = { a = "a" }', "uses a"),
     ('kind = "edges"\nvalue = "2"', "list"),
     ('kind = "threshold"\nparameter = "beta"\nvalue = "1"', "no parameter beta"),

@@ -228,7 +228,7 @@ def test_a_size_a_variance_or_a_scale_that_cannot_be_is_refused(equation):
 
 
 def test_parts_of_weights_that_grow_differently_are_refused():
-    with pytest.raises(Refused, match="the updates of V, W: the same matrix is a part of W both like"):
+    with pytest.raises(Refused, match="the updates of V, W: the same matrix enters W both as"):
         training_level(text(MOMENTUM.format(start="E", more="sqrt(D) * E", **SMALL), *TRAINED))
 
 

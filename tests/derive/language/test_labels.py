@@ -136,7 +136,7 @@ def test_names_of_axes_say_only_in_which_order_labels_come(plain):
 
 def test_an_axis_may_have_a_number_of_labels(plain):
     same(told(learner(axis("a", 2), axis("b", 3), numbers=True)), plain)
-    with pytest.raises(derive.errors.ParameterError, match="given has 3 entries along a, which has 2 labels"):
+    with pytest.raises(derive.errors.ParameterError, match="given has 3 entries along a, but the axis has 2 labels"):
         told(learner(axis("a", 2), axis("b", 3), numbers=True), given=np.ones((3, 3)))
 
 

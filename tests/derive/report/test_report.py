@@ -404,7 +404,7 @@ def test_assumptions_follow_from_the_model():
     assert "afresh" in told("deep_linear", L=1, data="online") and "afresh" not in told("deep_linear", L=3)
     assert "Stein" in told("anti_hebbian") and "Stein" not in told("extensive_two_layer")
     assert "layers 0, 1" not in told("deep_linear", L=3)
-    assert "readout_norm moves the whole spectrum" in told("deep_linear", L=1, data="online")
+    assert "readout_norm shifts the whole spectrum" in told("deep_linear", L=1, data="online")
     assert "Newton" not in told("spiked_wigner") and "closed form" in told("spiked_wigner")
 
 

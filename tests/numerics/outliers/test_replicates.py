@@ -279,7 +279,7 @@ def test_a_time_at_which_replicas_of_one_cycle_are_unknown_has_none_of_another(m
 
     monkeypatch.setattr(paths_module, "_CycleCourse", Course)
     problem = SimpleNamespace(probe=SimpleNamespace(cycles=(0, 1)), excluded=[(-2.0, 2.0)])
-    course = paths_module._by_restriction(problem, SimpleNamespace(count=2), None, [{}, {}], ((), ()))
+    course = paths_module._by_restriction(problem, SimpleNamespace(count=2), None, [{}, {}], ({}, {}))
     assert course.replicas == [[[2.0, 1.0], [], [2.0, 1.0]]] * 2 and course.unknown == 1
 
 

@@ -29,7 +29,8 @@ def test_responses_for_each_diagonal_entry_are_those_of_the_times_and_the_tolera
 @pytest.mark.parametrize("reach", [None, "largest"])
 def test_averages_of_sampled_sites_hold_their_law_and_where_it_is_unbounded_its_reach(reach, monkeypatch):
     monkeypatch.setattr(moments, "Sizes", lambda *_: SimpleNamespace())
-    monkeypatch.setattr(moments, "Asked", lambda *_: SimpleNamespace(correlations=(), channels=(), answers=(), tables=()))
+    asked = SimpleNamespace(correlations=(), channels=(), answers=(), tables=())
+    monkeypatch.setattr(moments, "Asked", lambda *_: asked)
     one = SimpleNamespace(sector="D", reach=reach)
     mean = SimpleNamespace(key="M 0")
     training = SimpleNamespace(means=(mean,), sites=(one,), before=lambda p: 2)

@@ -693,7 +693,7 @@ def test_a_theory_file_that_was_changed_is_refused():
     np.savez("w.npz", W=noise(30, 30, 0))
     text = json.dumps(solution())
     Path("t.json").write_text(text.replace("6.25", "9.25"))
-    assert "t.json was changed after it was printed" in refused("w.npz", "--theory", "t.json")
+    assert "t.json was modified after it was printed" in refused("w.npz", "--theory", "t.json")
     Path("t.json").write_text(text.replace("digest", "digits"))
     assert "has no digest" in refused("w.npz", "--theory", "t.json")
 
@@ -821,7 +821,7 @@ def test_a_transformer_fits_into_80_columns_with_a_row_for_each_matrix_and_trend
     assert text.count("24 x 72 ") == 12 and text.count("24 x 96 ") == 12 and "\nh.*.attn.weight\n" in text
     (trend,) = re.findall(r"h.\*.attn.weight: .*\n.* top (\S+) -> (\S+)", text)
     assert float(trend[1]) > 1.5 * float(trend[0])
-    assert "tied: lm_head.weight has the numbers of wte.weight" in text
+    assert "tied: lm_head.weight equals wte.weight, shown once" in text
     assert "left out h.0.mlp.bias, h.1.mlp.bias, h.2.mlp.bias and 9 more: one axis" in text
 
 

@@ -326,7 +326,7 @@ def test_what_there_is_not_is_refused_with_what_there_is():
     found = theory_of("exact with labels")
     for ask, told in (
         (lambda: found.C["x", "nothing"], "no field nothing; there are x"),
-        (lambda: found.C["y", "x"], "they share no site; what random matrices make of x on N is W0_x"),
+        (lambda: found.C["y", "x"], "they share no site; products of random matrices with x on N are W0_x"),
         (lambda: found.C["x"], "name two fields"),
         (lambda: parsed("C(x,x)"), "write C[a,b] or R[a,b]"),
     ):
