@@ -113,11 +113,17 @@ def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list
         file: the claims.
         derivation: the derivation used for the check; without one the model is loaded and derived.
     """
+    context = claim_context(file, derivation)
+    return [_verdict(context, claim) for claim in file.claims]
+
+
+def claim_context(file: ClaimsFile, derivation: Derivation | None = None) -> ClaimContext:
+    """Return the context of the claims of a file, with the symbols of its notation."""
     context = ClaimContext(file, derive_model(model_of(file)) if derivation is None else derivation)
     if file.notation != MODEL:
         whole = whole_model_of(file) if derivation is None else derivation.model
         context.letters = letters_of(whole, file.notation)
-    return [_verdict(context, claim) for claim in file.claims]
+    return context
 
 
 def _verdict(context: ClaimContext, claim: Claim) -> ClaimVerdict:

@@ -32,12 +32,11 @@ from derive.algebra.physical import physical_values
 from derive.algebra.sites import without_averages
 from derive.cells.verdicts import PROVED
 from derive.claims import Claim, ClaimsFile, load_claims, project_claims
-from derive.claims.checking import _verdict, model_of
+from derive.claims.checking import _verdict, claim_context
 from derive.claims.context import ClaimContext
 from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
 from derive.expansions.spikes import CaseSpikes
-from derive.pipeline import derive_model
 from derive.records.method import LabelGroup
 from derive.records.probe import MAP
 
@@ -133,6 +132,9 @@ def _others(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 def changed(text: str, work: ClaimContext, kind: str) -> Iterator[tuple[str, str]]:
     """Changed formulas of one formula."""
     signed = {f"sqrt({p.name} ** 2)" for p in work.parameters if p.domain.low >= 0}  # the same for positive ones
+    if work.letters is not None:  # no Python, such as R^{psi_0 r^0}
+        yield from _changed_signs(text)
+        return
     for what, tree in formulas(ast.parse(text.strip(), mode="eval").body):
         if (
             re.search(r"\[[^]]*sqrt", ast.unparse(tree))
@@ -155,6 +157,15 @@ def changed(text: str, work: ClaimContext, kind: str) -> Iterator[tuple[str, str
             if p.domain.whole:
                 near = "*".join(f"({p.name} - {int(default) + k})" for k in range(3))
                 yield f"true for three values of {p.name}", f"{text} + {near}{one}"
+
+
+def _changed_signs(text: str) -> Iterator[tuple[str, str]]:
+    """A formula with the sign of one term, or of all, changed, and twice the formula."""
+    for match in re.finditer(r" [+-] ", text):
+        flipped = " - " if match[0] == " + " else " + "
+        yield "sign of a term", text[: match.start()] + flipped + text[match.end() :]
+    yield "sign", f"-({text})"
+    yield "factor", f"2*({text})"
 
 
 def _vectors(work: ClaimContext) -> tuple[str, ...]:
@@ -447,7 +458,10 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def holds(work: ClaimContext, mutant: Mutant, draw: random.Random) -> bool | None:
-    """Whether numbers agree with a claim at random points of its region; None where none was drawn."""
+    """Whether numbers agree with a claim at random points of its region; None where none was drawn, and for claims in the
+    letters of a source."""
+    if work.letters is not None:  # numbers are known by the names of the model
+        return None
     looked = False
     with mpmath.workdps(DIGITS):
         for _ in range(POINTS):
@@ -632,7 +646,7 @@ def works(directory: Path, only: tuple[str, ...] | None = None) -> Iterator[Clai
         files.append(load_claims(place / "claims.toml"))
     for file in files:
         if only is None or file.model in only or file.path.parent.name in only:
-            yield ClaimContext(file, derive_model(model_of(file)))
+            yield claim_context(file)
 
 
 def attack(count: int | None, seed: int, directory: Path, only: tuple[str, ...] | None = None) -> tuple[Any, list[str]]:

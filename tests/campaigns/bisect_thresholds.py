@@ -20,7 +20,7 @@ import numpy as np
 import sympy as sp
 
 import derive
-from derive.errors import DeriveError
+from derive.errors import DeriveError, NumericalError
 from derive.expansions.quantities import NoOutlier
 
 HALVINGS = 14
@@ -198,7 +198,8 @@ def expanded(theory: Any, model: Gapped) -> list[tuple[float, str]]:
 def bisected(theory: Any, model: Gapped, between: list[float]) -> list[tuple[float, tuple[int, ...], tuple[int, ...]]]:
     """Where the solver's count of outliers changes while bands stay: the value, and the counts on both sides.
 
-    A count has one number for each gap, from below. `between` are values that belong to the grid too.
+    A count has one number for each gap, from below. `between` are values that belong to the grid too. Where bands
+    merge, bisection ends at the first gap that the solver refuses because it is too narrow for double precision.
     """
 
     def counts(value: float) -> tuple[int, ...]:
@@ -220,7 +221,12 @@ def bisected(theory: Any, model: Gapped, between: list[float]) -> list[tuple[flo
                 if before == after:
                     break
                 middle = (low + high) / 2
-                here = counts(middle)
+                try:
+                    here = counts(middle)
+                except NumericalError:
+                    if len(before) == len(after):
+                        raise
+                    break
                 if here not in (before, after):
                     changes.append((middle, here, high, after))
                 if here == before:

@@ -330,7 +330,7 @@ def test_without_a_place_commands_do_their_work_and_say_so_once(planted: str, pl
     )
     told, complaints = process.communicate()
     assert process.returncode == 0 and json.loads(told)["outliers"] == pytest.approx([2.5])
-    assert complaints.startswith("note: nothing is kept") and complaints.count("\n") == 1
+    assert complaints.startswith("note: nothing is cached") and complaints.count("\n") == 1
     assert list(place.iterdir()) == []
 
 

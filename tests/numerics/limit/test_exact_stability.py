@@ -372,7 +372,7 @@ def test_noise_that_adds_up_for_ever_is_no_stable_training():
     assert of_model(stirred(), alpha=0.5).rate == pytest.approx(right, rel=1e-10)
     assert of_model(stirred(), loss="distance", alpha=2.0).rate == pytest.approx(heavy_ball((1 + 2**-0.5) ** 2))
     assert of_model(stirred(), loss="distance", alpha=0.5, ridge=0.1).rate > 0.9 * right
-    with pytest.raises(NumericalError, match="noise of each step adds up in distance"):
+    with pytest.raises(NumericalError, match="noise of each step accumulates in distance"):
         of_model(stirred(), loss="distance", alpha=0.5)
 
 
