@@ -458,8 +458,10 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def holds(work: ClaimContext, mutant: Mutant, draw: random.Random) -> bool | None:
-    """Whether numbers agree with a claim at random points of its region; None where none was drawn, and for claims in the
-    letters of a source."""
+    """Whether numbers agree with a claim at random points of its region.
+
+    None where none was drawn, and for claims in the letters of a source.
+    """
     if work.letters is not None:  # numbers are known by the names of the model
         return None
     looked = False
