@@ -1,4 +1,4 @@
-"""Options of every computation, each declared once: its values, default, help and cost.
+"""The options of all computations, each declared once with its values, default, help and cost.
 
 The command line, the Python verbs, sweeps and the units of work of a cluster all read this record. Importing it loads
 neither NumPy nor JAX.

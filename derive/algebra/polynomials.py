@@ -1,7 +1,7 @@
 """Exact elimination with python-flint: resultants, discriminants and factors of multivariate polynomials.
 
 Input and output are SymPy expressions. Anything that is not a polynomial in symbols (a root, a power with a symbolic
-exponent, a function) is an intermediate indeterminate.
+exponent, a function) is replaced by an indeterminate during the calculation.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def read_solutions(path: Path) -> Any:
 
 
 def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpectrum:
-    """Return the theory in the content of a file, or that of one layer in it."""
+    """Return the theory stored in a file, or the theory of one of its layers."""
     solved, name = _layer(path, content, layer)
     edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
     errors = solved.get("outlier_errors")

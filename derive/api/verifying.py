@@ -82,7 +82,7 @@ class Confirmation:
 
 
 def _near(value: float, others: np.ndarray, edges: np.ndarray) -> bool:
-    """Return whether a number equals one of others within the solver's resolution."""
+    """Return whether a number equals one in a list, within the solver's resolution."""
     scale = 1 + max(map(abs, (*edges, value)))
     return bool(np.min(np.abs(others - value)) <= RESOLVED * scale)
 
@@ -125,7 +125,7 @@ class VerifiedClaim:
 class Verdicts:
     """The verdicts on all checked claims; truthy if there are some and all are proved.
 
-    without: models without an independent check.
+    without: models that have no claims.
     """
 
     claims: tuple[VerifiedClaim, ...]
@@ -189,7 +189,7 @@ class Verdicts:
 
 
 def verify(model: Model, target: str, claims: str | None) -> Verdicts:
-    """Return the verdicts of `Theory.verify`; target: the name, path or model that was loaded."""
+    """Return the verdicts of `Theory.verify`. target: the name, path or model that was loaded."""
     if claims is not None:
         return check([load_claims(claims)], model, own=True)
     files = [load_claims(path) for path in project_claims()] if target == model.setting else []

@@ -1,7 +1,7 @@
 """The choice of branch, edge or outlier in a claim, decided in every cell of its region.
 
 A selection is constant in each cell between the zeros of the polynomials on which it depends, so one rational sample
-point per cell decides it for the whole region. If the decomposition is too large, points of the region are tried
+point per cell decides it for the whole region. If the decomposition is too large, sample points of the region are tried
 instead, and the claim is supported, not proved.
 """
 
@@ -39,10 +39,9 @@ SAMPLES = 6
 
 @dataclass
 class Sites:
-    """Sample points of a region; `all_cells` if every cell has one.
+    """Sample points of a region; `all_cells` says whether every cell has one.
 
-    Attributes:
-        walls: polynomials that vanish between cells.
+    Attributes: walls: polynomials that vanish between cells.
         variables: coordinates of the cells, the first eliminated last; `chart`: how they rationalise parameters.
         faces: rational points on walls; `all_faces` if they are complete.
         visited: points returned so far.
@@ -58,7 +57,7 @@ class Sites:
     visited: int = 0
 
     def __iter__(self) -> Iterator[Point]:
-        """Yield the points of cells, as many as time allows."""
+        """Yield sample points of cells, as many as time permits."""
         self.visited, start = 0, time.thread_time()
         for point in self.points:
             if time.thread_time() - start > VISITING.most:
@@ -67,7 +66,7 @@ class Sites:
             yield point
 
     def on_walls(self, *formulas: sp.Expr) -> Iterator[Point]:
-        """Yield rational points on walls at which the formulas are defined, as many as time allows."""
+        """Yield rational points on walls at which the formulas are defined, as many as time permits."""
         start = time.thread_time()
         for point in self.faces:
             if time.thread_time() - start > VISITING.most:
@@ -78,7 +77,7 @@ class Sites:
 
     @property
     def status(self) -> str:
-        """The status of a statement that holds at all visited points and whose algebra is exact."""
+        """The status of a statement that holds at all visited points, with exact algebra."""
         return PROVED if self.all_cells and self.visited == len(self.points) else SUPPORTED
 
     @property
@@ -202,7 +201,9 @@ class CellSelection:
             return cells, [chart.point(point) for point in cells.points(inner)]
 
     def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
-        """Return an interval per coordinate, and polynomials that vanish at ends of domains that no interval has."""
+        """Return an interval per coordinate, and polynomials that vanish at endpoints of domains that no interval
+        contains.
+        """
         box: dict[sp.Symbol, Interval] = {symbol: (None, None) for symbol in inner}
         ends: list[sp.Expr] = []
         used = {s for f in factors for s in f.free_symbols}
@@ -220,7 +221,7 @@ class CellSelection:
     def _inside(self, point: Point, fixed: Point) -> bool:
         """Return whether a point off the walls belongs to the region; integer parameters count as real.
 
-        Conditions on `fixed` values alone hold.
+        Conditions that involve only `fixed` values are known to hold.
         """
         for parameter, value in parameter_values(point).items():
             if not parameter.domain.low <= value <= parameter.domain.high:
@@ -272,9 +273,9 @@ class CellSelection:
     ) -> ComparisonOutcome | None:
         """Decide whether an expression in the parameters, z and G, or the map, is zero in the whole region.
 
-        It must vanish at every real z outside the bulk, or every value of the map, at which `bounds` are positive. With
-        `above` it must vanish above the bulk; the evidence states where it does not vanish below it or in gaps. None if
-        square roots alone do not decide.
+        It must vanish at every real z outside the bulk (or every value of the map) where `bounds` are positive. With
+        `above` it must vanish above the bulk; the evidence says where it does not vanish below the bulk or in gaps.
+        None if the signs of square roots do not decide.
         """
         spectral = self.bulk is not None and bool(expression.free_symbols & {Z, self.bulk.resolvent})
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
@@ -330,7 +331,9 @@ class CellSelection:
         return eliminated
 
     def _places(self, between: list[sp.Expr], inner: tuple[sp.Symbol, ...], point: Point) -> Sequence[Fraction | None]:
-        """Return values of z outside the bulk, or of the map, one between any two walls; [None] without either."""
+        """Return one value of z outside the bulk, or of the map, between any two walls; [None] if neither variable
+        occurs.
+        """
         if not inner:
             return [None]
         (symbol,) = inner
@@ -394,7 +397,7 @@ class _WithoutSizes:
     def at(self, values: Callable[[], dict[sp.Symbol, Any]]) -> RootConjugates:
         """Return the formula at a point, whose `values` are given at the working precision.
 
-        Absolute values of roots, which may be complex, are kept.
+        Absolute values of roots remain, because the roots may be complex.
         """
         plain, signs = self.formula, list[int]()
         while True:
@@ -412,7 +415,7 @@ def _kept(node: sp.Basic) -> bool:
 
 
 def _at(place: Fraction) -> sp.Expr:
-    """Return a polynomial whose only zero is the given place."""
+    """Return a polynomial whose only zero is the given point."""
     return Z - sp.Rational(place.numerator, place.denominator)
 
 

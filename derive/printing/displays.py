@@ -45,7 +45,7 @@ LONGEST_LINE = 60
 
 @singledispatch
 def summary_of(shown: Any) -> str:
-    """Return one or a few short lines for a terminal."""
+    """Return a summary of one or a few short lines for a terminal."""
     return str(shown)
 
 
@@ -276,7 +276,7 @@ def _records(shown: Any) -> list[Record]:
 
 @_records.register
 def _(derivation: Derivation) -> list[Record]:
-    """Return the records of the training level once, followed by those of each probed matrix."""
+    """Return the records of the training level, followed by those of each probed matrix."""
     first = derivation.first if len(derivation.probes) == 1 else derivation
     records = [first.record(stage) for stage in TRAINING_STAGES]
     for probed in derivation.probes.values():

@@ -81,15 +81,16 @@ assert set(GREEK) <= set(LETTERS), "every Greek name of a declaration has a lett
 
 
 class UnknownMathematics(DeriveError):
-    """LaTeX without a translation."""
+    """Raised for LaTeX that has no translation."""
 
 
 @dataclass(frozen=True)
 class MathPiece:
     """A piece of MathML with its class.
 
-    The classes ord, open and close are those of TeX. rel: a line may end after it. bin: a line may begin with it. sign:
-    in front of a term. dot: a product, never broken. big: a sum or an integral. space. cell and line: of a table.
+    The classes ord, open and close are those of TeX. After rel a line may end; with bin a line may begin. sign stands
+    in front of a term, dot is a product that is never broken, big is a sum or an integral, and cell and line belong to
+    a table.
     """
 
     kind: str

@@ -28,7 +28,7 @@ from derive.printing.names import Drive, OverlapName, PairName, PrintedNames, So
 
 
 class NotationPrinter:
-    """A mixin before one of SymPy's printers: names, values, order parameters and matrices of this project."""
+    """A mixin for SymPy's printers that prints names, values, order parameters and matrices of this project."""
 
     one: str
     """The constant vector."""
@@ -200,7 +200,7 @@ class NotationPrinter:
 
     @property
     def of_z(self) -> str:
-        """The argument of a function of the spectral variable; one of i omega is written as one of omega."""
+        """The argument of a function of the spectral variable; a function of i omega is written as one of omega."""
         latex = "z" if self.letters is None else self.letters.engine.get("z", ("z", None))[0]
         return f"({self._written(latex.removeprefix('i').strip() or latex)})"
 
@@ -414,12 +414,12 @@ class NotationPrinter:
 
 
 def canonical(a: Field, b: Field) -> tuple[Field, Field]:
-    """Return the fields of a correlation in the order of its key: that of the probe first, else by name."""
+    """Return the fields of a correlation in the order of its key: the probe field first, otherwise by name."""
     first, second = sorted((a, b), key=lambda f: (f.role != "spectral", f.name))
     return first, second
 
 
 def renamed(names: PrintedNames, letters: Lettering) -> PrintedNames:
-    """Return names whose LaTeX in sentences is that of the source."""
+    """Return the printed names, with the LaTeX of the source for those that sentences mention."""
     mentioned = {name: letters.mentioned.get(name, latex) for name, latex in names.mentioned.items()}
     return replace(names, written={**names.written, **letters.mentioned}, mentioned={**letters.mentioned, **mentioned})

@@ -1,7 +1,7 @@
 """Lowering of a forward pass whose nonlinear laws have Gaussian arguments: averages become Gaussian integrals.
 
-The statements are those of the exact pass. A nonlinear law is a further vector, its average a number;
-numerics/runtime/quadrature.py computes both by quadrature.
+The statements are those of the exact pass. A nonlinear law is an additional vector, and its average a number;
+numerics/runtime/quadrature.py computes both.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ByQuadrature(Lowering):
         return self.value(self.present(field))
 
     def _integrand(self, law: GaussianLaw) -> IntegratedLaw:
-        """Return the record of a law for the generated module."""
+        """Return a nonlinear law as a record of the generated module."""
         owned = law in self.gaussian.owned
         slopes = None if law.slopes is None or not owned else self._function(law, *law.slopes)
         kinks = self._function(law, *law.kinks) if law.kinks else None

@@ -1,4 +1,6 @@
-"""Printer of a forward pass as a Python module: tables of fields and laws, functions with the equations in order."""
+"""Printer of a forward pass as a Python module: tables of fields and laws, then functions that contain the equations in
+order.
+"""
 
 from __future__ import annotations
 

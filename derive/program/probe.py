@@ -166,7 +166,7 @@ class _Spectral(AtSites):
         return {} if self.times is None else {self.times.clock.steps: self.times.run}
 
     def there(self, field: Field) -> Word:
-        """Return the mask that removes spikes added after the matrix is taken."""
+        """Return the mask that removes spikes added after the time of the matrix."""
         return (DiagonalFactor(self.times.mask, field),) if self.times is not None and field.timed else ()
 
     def taken(self, average: Mean) -> ir.Value:
@@ -283,7 +283,7 @@ def alike_record(labels: LabelSymmetry) -> ir.RuntimeRecord:
 def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
     """Return whether A(z) is a direct sum over the irreducible representations of the label permutations.
 
-    That holds if all unknowns have the labels, and these enter through shapes alone.
+    It is if all unknowns have these labels, and labels enter through shapes alone.
     """
     projected = blocks.projected
     sizes = [axis.size for axis in labels.axes]
@@ -348,8 +348,9 @@ def _averages(projected: ProjectedProbe) -> set[TraitAverage]:
 
 
 def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
-    """Return the values of a trait at which functions of it alone jump or have a kink, as far as linear equations give
-    them."""
+    """Return the values of a trait at which functions of it alone have a jump or a kink, where a linear equation
+    determines them.
+    """
     places: dict[sp.Expr, None] = {}
     value, mark = trait(), sp.Dummy("value")
     for node in sorted({n for e in expressions for n in e.atoms(*_BROKEN)}, key=sp.default_sort_key):
@@ -408,7 +409,7 @@ _PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
-    """Return whether A(z) and the bulk depend on the number of steps only through shapes and measured numbers."""
+    """Return whether A(z) and the bulk depend on the number of steps only through shapes and measured averages."""
     projected = blocks.projected
     if clock is None:
         return True
@@ -461,12 +462,12 @@ def _side(build: _Spectral, side: Directions) -> ir.RuntimeRecord:
 
 
 def _sited(arguments: tuple[ir.Symbol, ...]) -> dict[str, bool]:
-    """Return the flag `sited` where the response to a source depends on z, because its sites differ."""
+    """Return the flag `sited` if the response to a source depends on z, because its sites differ."""
     return {"sited": True} if len(arguments) > 1 else {}
 
 
 def _seen(unknown: Unknown, wanted: Unknown, block: ir.Value | None = None) -> ir.Value:
-    """Return the block of one unknown in the rows that select another: zero, or the identity (or `found`)."""
+    """Return the block of an unknown in rows that select another unknown: zero, or the identity (or `found`)."""
     size = wanted.size
     if unknown != wanted:
         return ir.WeightedSum((), (size, unknown.size))
@@ -734,7 +735,7 @@ def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str,
 
 
 def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
-    """Return symbols for the coefficients of updated weights in a bulk; none depends on the time of a dyad."""
+    """Return symbols for the coefficients of updated weights in a bulk; none depends on when a dyad was added."""
     projected = bulk.projected
     slopes = (value for _, some in projected.slopes for value in some)
     curves = (*(() if bulk.curve is None else (bulk.curve,)), *bulk.edge_factors)

@@ -60,7 +60,7 @@ class Sweep(Saved):
 
     @property
     def trouble(self) -> tuple[str, ...]:
-        """The problems, and the number of points with each."""
+        """The problems that occurred, and the number of points with each."""
         bad = [point for point in self.points if not point]
         if not bad:
             return ()
@@ -136,7 +136,7 @@ class Sweep(Saved):
         ]
 
     def _quantity(self, quantity: str | None) -> SweepData:
-        """Return a quantity at all points, as `plot` takes it."""
+        """Return a quantity at all points, by the name that `plot` accepts."""
         from numerics.plots.sweeps import SweepData, column
 
         rows = [dict(row) for row in self.rows()]
@@ -253,8 +253,9 @@ def points_of(result: Any) -> tuple[Any, ...]:
 
 
 def row_of(point: Any) -> dict[str, Any]:
-    """Return one point as scalars: for a solution parameters, observables at the last time, edges and all outliers of
-    each layer; for a simulation means and errors; for a comparison their agreement."""
+    """Return one point as scalars: for a solution its parameters, observables at the last time, and the edges and
+    outliers of each layer; for a simulation means and errors; for a comparison the agreement.
+    """
     row: dict[str, Any] = point.parameters
     if point.failed:
         return {**row, "trouble": point.trouble[0]}
@@ -266,7 +267,7 @@ def row_of(point: Any) -> dict[str, Any]:
 
 @singledispatch
 def _numbers(point: Any, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the single numbers of a result in columns that `row` does not have."""
+    """Return the scalars of a result that `row` has no columns for."""
     raise TypeError(f"a {type(point).__name__} is not a point of a sweep")
 
 

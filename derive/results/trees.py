@@ -159,7 +159,7 @@ def _spectra(layer: SimulatedLayer) -> Variables:
 
 
 def _along(layers: Sequence[SimulatedLayer]) -> str:
-    """Return the index of eigenvalues: their rank in the whole spectrum, or among those at either end."""
+    """Return the coordinate of eigenvalues: their rank in the whole spectrum, or among those at either end."""
     return "index" if all(layer.whole for layer in layers) else "place_at_ends"
 
 
@@ -281,7 +281,7 @@ def _add_spectra(table: _Table, tail: str, layers: Sequence[Any]) -> None:
     shortest = min(len(layer.eigenvalues[0]) for layer in present)
 
     def rows(values: Sequence[np.ndarray]) -> np.ndarray:
-        """Return all of them, or if a point has only the ends of its spectrum, as many of each."""
+        """Return all eigenvalues, or equally many from either end if a point has only the ends of its spectrum."""
         return np.array(values) if along == "index" else at_ends(np.array(values), shortest // 2)
 
     table.add(f"eigenvalues{tail}", [layer and rows(layer.eigenvalues) for layer in layers], ("seed", along))

@@ -1,7 +1,7 @@
 """The only interface of the self-test to the engine: a declaration as text in, numbers out.
 
-A failure raises one of two exceptions: `Refused`, an error message for the user, which is allowed, or `Broken`, which
-no declaration may cause.
+A failure raises one of two exceptions: `Refused`, which carries an error message for the user and is allowed, or
+`Broken`, which no declaration may cause.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PYTHON = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b:|Traceback|please r
 
 
 class Refused(Exception):
-    """The engine refused the declaration with an error message; `numerical` if only the numbers forbid it."""
+    """The engine refused the declaration with an error message; `numerical`: only its numbers are at fault."""
 
     def __init__(self, sentence: str, numerical: bool = False):
         super().__init__(sentence)

@@ -2,7 +2,7 @@
 
 A law takes a draft and reports whether it held, does not apply, was not decided (both declarations are refused, or the
 numbers diverge) or broke, with the two declarations and the two numbers. If the partner uses other words of the
-language, one of the two may be refused. If only names and order differ, either both are refused or neither, and both
+language, one of the two may be refused. If only names and order differ, either both or neither may be refused, and both
 must have the same set of numbers.
 
 Exact theories are compared to the law's tolerance. Sampled theories share their random numbers only if no drawn object
@@ -71,7 +71,7 @@ Reading = Callable[[str], TheoryNumbers]
 
 
 class _Inapplicable(Exception):
-    """Raised if there is nothing to compare: nonlinear laws in exact arithmetic."""
+    """Raised if there is nothing to compare, such as nonlinear laws in exact arithmetic."""
 
 
 def _solved(text: str) -> TheoryNumbers:
@@ -87,7 +87,10 @@ def in_exact_arithmetic(text: str) -> TheoryNumbers:
 
 
 def same_numbers(left: TheoryNumbers, right: TheoryNumbers, tolerance: float) -> str:
-    """Return where two theories differ beyond the tolerance, or nothing. The right one may have more observables."""
+    """Return where two theories differ by more than the tolerance; empty if they agree.
+
+    The right one may have more observables.
+    """
     errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
     for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
         # where a value before the start would enter there is none; a field that is declared has one

@@ -676,7 +676,7 @@ def without_alignments(draft: Draft) -> tuple[tuple[str, Node], ...]:
 
 
 def _timed(draft: Draft) -> list[Node]:
-    """Return all timed nodes in a probe."""
+    """Return all nodes with a time in a probe."""
     return [n for _, value in draft.probes for n in value.walk() if n.op in ("at", "weights", "fresh")]
 
 

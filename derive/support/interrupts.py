@@ -1,10 +1,10 @@
 """Ctrl-C ends a command within two seconds, even where Python cannot handle the signal.
 
 SIGTERM, which `timeout` and batch systems send, is handled in the same way. Python handles a signal between two
-bytecode instructions, which fails in three cases. KeyboardInterrupt is raised inside a garbage-collector callback,
-which JAX uses, and is dropped: it is raised again. A library computes without the global interpreter lock and does not
-return: a thread ends the process, with exit code 130. A library computes while it holds the lock: a watchdog process,
-notified through a pipe, ends this one.
+bytecode instructions, which fails in three cases. If KeyboardInterrupt is raised inside a garbage-collector callback,
+which JAX uses, it is dropped; it is raised again here. If a library computes without the global interpreter lock and
+does not return, a thread ends the process with exit code 130. If a library computes while it holds the lock, a watchdog
+process, notified through a pipe, ends this one.
 """
 
 from __future__ import annotations

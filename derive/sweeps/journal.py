@@ -41,8 +41,8 @@ def fingerprint(about: About) -> str:
 class Journal:
     """The finished units of one sweep; in memory only without a path.
 
-    done: the results of each, as a line, or as objects if they were computed in this process. places: line numbers of
-    units.
+    done: the results of each unit, as a line, or as objects if they were computed in this process. places: line numbers
+    of units.
     """
 
     path: Path | None

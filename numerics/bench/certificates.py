@@ -37,7 +37,7 @@ def certificates(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _figure(name: str, changes: dict[str, int]) -> BenchRow:
-    """Return the median cost of a certificate over pairs of solutions with and without it, in alternating order."""
+    """Return the median cost of a certificate, over pairs of solutions with and without it in alternating order."""
     solver = built(name)
     values = _values(solver, changes)
     moving = next(q.name for q in solver.setting.parameters if not q.whole)

@@ -66,7 +66,7 @@ def _largest(solver: Solver, values: dict[str, Any], width: int, seed: int) -> f
 
 
 def theory_and_network(references: Path | None) -> Iterator[BenchRow]:
-    """One theory solve against as many networks of width 4000 as have the same error."""
+    """One theory solve against as many networks of width 4000 as it takes to reach the same error."""
     solver, values = _problem(10)
     last = [solver.matrices[-1].label]
     run = partial(solve, solver, values, samples=SAMPLES, layers=last)

@@ -46,14 +46,14 @@ def _exact_variables(coefficients: CoefficientTable) -> Callable[..., Sequence[A
 
 
 class _Fractions:
-    """NumPy for fractions: signs, moduli and extrema are exact as they are, and roots raise TypeError."""
+    """A substitute for NumPy on fractions: signs, moduli and extrema are exact, and roots raise TypeError."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
     @staticmethod
     def select(conditions: Sequence[Any], values: Sequence[Any], default: Any) -> Any:
-        """Return the first value whose condition holds; NumPy would round it."""
+        """Return the first value whose condition holds, unlike NumPy without rounding."""
         return next((value for value, holds in zip(values, conditions, strict=True) if holds), default)
 
     @staticmethod
@@ -149,7 +149,7 @@ class Curve:
             return 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
 
     def residues(self, at: float) -> np.ndarray:
-        """Return all w for which a branch may behave like w / (z - at) near the point `at`."""
+        """Return all residues w such that a branch may behave like w / (z - at) near the point `at`."""
         point = Fraction(at)
         terms: dict[int, dict[int, Fraction]] = {}
         for i, row in enumerate(self.exact):

@@ -98,7 +98,7 @@ def support_from_branch(
 
 
 def _met(end: End, low: float, high: float) -> float:
-    """Return the position of a gap's end, checked to lie between the samples that bracket it."""
+    """Return the position of a gap's end, after a check that it lies between the samples that bracket it."""
     slack = 1e-12 * (abs(low) + abs(high))
     if not low - slack <= end.z <= high + slack:
         raise NumericalError(f"the edge of the bulk between {low:.6g} and {high:.6g} could not be found")

@@ -194,7 +194,7 @@ class DensityPanel:
 
 @dataclass(frozen=True)
 class Panelled:
-    """The density on panels; `zeros` are points inside the intervals at which it unexpectedly vanished."""
+    """The density on panels; `zeros` are points inside the intervals at which it unexpectedly vanishes."""
 
     panels: tuple[DensityPanel, ...]
     zeros: tuple[float, ...]
@@ -214,7 +214,9 @@ class Panelled:
 
 @dataclass(frozen=True)
 class SpectralLaw:
-    """The limiting law of the eigenvalues; `error` is its measured defect in mass and Stieltjes transform."""
+    """The limiting law of the eigenvalues; `error` is the measured deviation of its mass from one and of its Stieltjes
+    transform from the resolvent.
+    """
 
     edges: tuple[tuple[float, float], ...]
     atoms: tuple[tuple[float, float], ...]

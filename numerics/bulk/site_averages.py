@@ -1,7 +1,7 @@
 """The bulk equations with differing sites: residual and Jacobian at many points in NumPy, without compilation.
 
-The equations are polynomials in z, the responses and averages over sites. An average is that of a product of powers of
-polynomials in z and the responses. A generated bulk lists all of them term by term.
+The equations are polynomials in z, the responses and averages over sites. What is averaged is a product of powers of
+polynomials in z and the responses. A generated bulk lists all of these term by term.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Factor:
 
     @staticmethod
     def of(power: int, terms: Sequence[tuple[Monomial, Any]], groups: int, one: int) -> _Factor:
-        """Return the factor from monomials and their coefficients; `one` is the index of the constant."""
+        """Build the factor from its monomials and their coefficients; `one` is the index of the constant."""
         columns = [np.broadcast_to(np.asarray(c, float), (groups, 1)) for _, c in terms]
         held: dict[int, list[tuple[int, int, Monomial]]] = {}
         for place, (monomial, _) in enumerate(terms):

@@ -1,4 +1,6 @@
-"""Moments, observables and correlations from the declared equations, recorded once and replayed at other values."""
+"""Moments, observables and correlations from the declared equations, recorded once and replayed at other parameter
+values.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class AlongSpikes(NamedTuple):
-    """Sums of <u u>, <u M u> and <M u M u> over the spike vectors u of M; single: whether there is one,
-    without labels."""
+    """Sums of <u u>, <u M u> and <M u M u> over the spike vectors u of M. single: whether there is only one, without
+    labels.
+    """
 
     weight: float
     first: float
@@ -113,7 +116,7 @@ def _first(values: Any) -> LargeVector | None:
 
 
 class Courses:
-    """`expect` for one declaration at fixed integers and arrays, recorded once per control-flow path."""
+    """Recordings of `expect` for one declaration at fixed integers and arrays, one for each control-flow path."""
 
     def __init__(self, simulation: FiniteSize, steps: int, pairs: Pairs) -> None:
         self.simulation, self.steps, self.pairs = simulation, steps, pairs

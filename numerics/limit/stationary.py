@@ -1,8 +1,8 @@
 """The stationary limit of linear training, without running it.
 
 Order parameters are functions of v = z/(1 + z), the variable of v sum_t x(t) (1 - v)^t: the limit of x(t) is the value
-at v = 0 (final value theorem). Single responses may have a pole there, because without a ridge some directions never
-forget their initial condition. Quantities with a limit are analytic in a disc around v = 0 unless modes decay
+at v = 0 (final value theorem). Individual responses may have a pole there, because without a ridge some directions
+never forget their initial condition. Quantities with a limit are analytic in a disc around v = 0 unless modes decay
 arbitrarily slowly. The value at the centre is the mean over a circle (Cauchy's formula), accurate to rounding; nothing
 is extrapolated.
 
@@ -115,7 +115,7 @@ class LimitAt(ResponsesAt):
 
     @cached_property
     def _drives(self) -> dict[str, dict[tuple[int, int], np.ndarray]]:
-        """By sector and (delay, power) the coefficients of the sources: groups x rows x sources."""
+        """The coefficients of the sources, by sector and (delay, power): groups x rows x sources."""
         drives: dict[str, dict[tuple[int, int], np.ndarray]] = {name: {} for name in self.sectors}
         for term in self.of.drives:
             name = self.places[term.target].sector
@@ -157,7 +157,7 @@ class LimitAt(ResponsesAt):
         return np.broadcast_to(own, (len(next(iter(drawn.values()))), len(sector.weights), *own.shape))
 
     def means(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """Return the means at points with their responses, both times at the same v: one row per point."""
+        """Return the means at points with their responses, with both times at the same v: one row per point."""
         entries = sum(len(sector.weights) * sector.rows**2 for sector in self.sectors.values())
         count = min(len(v), 1 + len(v) * entries // NUMBERS)
         return np.concatenate(
@@ -226,7 +226,7 @@ class LimitAt(ResponsesAt):
         return slices({k: max(map(size, products)) for k, products in enumerate(self.of.means)})
 
     def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
-        """Return observables by name from stationary means; labelled ones are arrays."""
+        """Return observables by name from stationary means; those with labels are arrays."""
         rows = tuple(means[None, where] for where in self._mean_sizes.values())
         observables: dict[str, float | np.ndarray] = {}
         for name, value in zip(self.of.observables, self.of.observing(self.p, rows), strict=True):
