@@ -191,7 +191,7 @@ def needs_training(solver: Solver, quantity: str, label: str | None) -> bool:
 
 
 def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
-    """Raise for an edge or an outlier whose algorithm branches on parameter values."""
+    """Raise for an edge or an outlier if its algorithm branches on parameter values."""
     if matrix.bulk.settles:
         raise NumericalError(
             f"the bulk of {name} is an average over a density, whose number of nodes varies from point to point; its "

@@ -245,7 +245,7 @@ class Solver:
 
 
 def _check(demand: Demand, p: Point) -> None:
-    """Raise if a number of the declaration violates its condition at a point."""
+    """Raise if a number of the declaration violates its condition at these parameters."""
     times = None if demand.times is None else demand.times(p)
     with np.errstate(all="ignore"):
         try:

@@ -175,7 +175,7 @@ def _product(number: int, values: Sequence[int], monomial: Monomial) -> int:
 
 
 class _Products:
-    """Power series of 1, of the unknowns and of all monomials; each monomial is a shorter one times an unknown."""
+    """Power series of 1, of the unknowns and of all monomials; each monomial is a shorter monomial times an unknown."""
 
     def __init__(self, system: _System, start: Sequence[int], count: int) -> None:
         places: dict[Monomial, int] = {(i,): i for i in range(system.size)} | {(): system.size}

@@ -218,7 +218,7 @@ def expand(
 
 
 def _series(result: QuantitySeries, small: sp.Expr, root: str) -> dict[str, Any]:
-    """One of several series as text, LaTeX and data."""
+    """A series of an expansion, as text, LaTeX and data."""
     found = result.expansion.with_root(sp.Symbol(root))
     first = found.coefficients[0]
     series, latex = _written(found, small)

@@ -88,14 +88,14 @@ def _near(value: float, others: np.ndarray, edges: np.ndarray) -> bool:
 
 
 def _without_contacts(places: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return the edges, ascending, without those at which two bands touch."""
+    """Return the edges in ascending order, without points where two bands touch."""
     ends = sorted(places)
     touch = [_near(a, np.array([b]), edges) for a, b in zip(ends[1::2], ends[2::2], strict=False)]
     return np.array([z for i, z in enumerate(ends) if not any(touch[max(0, (i - 1) // 2) : (i + 1) // 2])])
 
 
 def _away(places: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return the outliers, ascending, that are separate from edges."""
+    """Return, in ascending order, the outliers that are separated from the edges."""
     return np.array([z for z in sorted(places) if not len(edges) or not _near(z, edges, edges)])
 
 

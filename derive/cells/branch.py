@@ -109,9 +109,9 @@ class RootBranch:
         raise Inconclusive("the physical branch was not followed to the real axis")
 
     def _along_tangent(self, z: flint.acb, here: Disc) -> tuple[flint.acb, list[flint.acb_poly]]:
-        """Return the slope dg/dz of the root, and the polynomial in the deviation from its tangent.
+        """Return the slope dg/dz of the root, and the polynomial expressed in the deviation from the tangent.
 
-        The polynomial is a list over powers of the deviation; each entry is a polynomial in the distance from z.
+        The result lists the coefficients of powers of the deviation; each is a polynomial in the distance from z.
         """
         rows = [row(flint.acb_poly([z, 1])) for row in self.rows]
         value = flint.acb_poly([row[0] for row in rows])

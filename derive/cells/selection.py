@@ -322,7 +322,7 @@ class CellSelection:
         return ComparisonOutcome(sites.status, evidence)
 
     def _without_resolvent(self, polynomials: list[sp.Expr]) -> list[sp.Expr]:
-        """Return polynomials free of the resolvent that vanish where others do on the curve."""
+        """Return polynomials that do not contain the resolvent and vanish wherever given ones vanish on the curve."""
         if self.bulk is None:
             return polynomials
         root, eliminated = self.bulk.resolvent, list[sp.Expr]()
@@ -345,7 +345,7 @@ class CellSelection:
         return [place for place in places if spectrum.outside(constant(place), (_at(place),))]
 
     def _above(self, point: Point, place: Fraction) -> bool:
-        """Return whether a point outside the bulk lies above all of it."""
+        """Return whether a point outside the bulk lies above the whole bulk."""
         spectrum = self.spectrum(point)
         last = spectrum.ends[-1] if spectrum.ends else -1
         interval = spectrum.interval_of(constant(place), (_at(place),))

@@ -220,7 +220,9 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def _order_parameter(context: ClaimContext, claim: Claim, overlaps: bool = False) -> Letter:
-    """Return the order parameter that a claim is about; with `overlaps` those of low-rank terms count, too."""
+    """Return the order parameter that a claim is about; with `overlaps`, order parameters of low-rank terms are
+    included.
+    """
     words = list(context.reader(claim, matrices=True).matrix(claim.get("of")).terms)
     if len(words) != 1 or len(words[0]) != 1 or not isinstance(words[0][0], Letter):
         raise ClaimError(f"{context.place(claim)}: of must be one order parameter, such as C[a,b] or R[a,j]")
@@ -273,7 +275,7 @@ def _joined(total: WordSum) -> WordSum:
 
 
 def _same_sizes(context: ClaimContext, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
-    """Compare sums of words whose coefficients contain sizes; all sizes are multiples of one size."""
+    """Compare sums of words whose coefficients contain sizes, all of which are expressed by a single one."""
     sectors = context.system.sectors
     base = next((s for s in sectors if s.ratio == 1), sp.Symbol("size", positive=True))
     sizes = {sector: sector.ratio * base for sector in sectors}

@@ -56,8 +56,8 @@ class ClaimContext:
             self.saddle = derivation.saddle.joined(self.matrix.saddle)
             for given in self.matrix.probe.measured:
                 raise ClaimError(
-                    f"the bulk depends on {given.average}, which changes with the parameters in its own way, which a "
-                    f"claim about the bulk would not include; make it a parameter"
+                    f"the bulk depends on {given.average}, which itself depends on the parameters, and a claim "
+                    "about the bulk cannot include this dependence; make it a parameter"
                 )
             self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
         self.parameters = self.system.model.parameters

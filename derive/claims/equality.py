@@ -69,7 +69,7 @@ def _function(expression: sp.Expr) -> tuple[list[sp.Symbol], Callable[..., Any]]
 
 
 def _exp(x: Any) -> Any:
-    """Return the exponential for exponents within a bound."""
+    """Return the exponential if the exponent is within a bound."""
     if abs(x) > EXPONENT.most:
         raise OverflowError
     return mpmath.exp(x)
@@ -285,7 +285,7 @@ class Comparator:
         return None
 
     def _vanishes_outside(self, argument: sp.Expr) -> bool:
-        """Return whether an expression with z may vanish at a z outside the bulk."""
+        """Return whether an expression in z may vanish at some z outside the bulk."""
         if self._has_no_zero(argument):
             return False
         if not argument.free_symbols <= {Z, *self.region.parameters} or not argument.is_polynomial(Z):
@@ -367,7 +367,9 @@ class Comparator:
         )
 
     def _by_cells(self, difference: sp.Expr, above: bool) -> ComparisonOutcome | None:
-        """Decide a difference by the signs of its square roots in each cell; None if they do not decide."""
+        """Decide whether a difference vanishes from the signs of its square roots in each cell; None if these do not
+        decide.
+        """
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
         try:

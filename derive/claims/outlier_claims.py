@@ -152,7 +152,7 @@ def _meetings(thresholds: Thresholds, value: sp.Expr, selection: CellSelection, 
     """Return expressions in the other parameters; wherever a threshold meets another wall, one of them vanishes.
 
     Elsewhere an outlier leaves at the threshold if it does at neighbouring values of the other parameters. Only walls
-    at which edges or outliers change count. points: one sample point in each cell of the other parameters.
+    at which edges or outliers change are relevant. points: one sample point in each cell of the other parameters.
     """
     parameter, active = thresholds.parameter, dict[sp.Expr, None]()
     for point in points:

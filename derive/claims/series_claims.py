@@ -298,7 +298,7 @@ def _wall_through(point: Point, sites: Sites, selection: CellSelection) -> Point
 def _same_in_cells(
     context: ClaimContext, value: sp.Expr, derived: sp.Expr, series: QuantitySeries
 ) -> ComparisonOutcome:
-    """Decide whether two formulas agree in the cells of one series: by algebra, else at their points."""
+    """Decide whether two formulas agree in the cells of one series: by algebra, otherwise at sample points."""
     forms = {_by_signs(value - derived, point, series.walls) for point in series.points}
     if all(map(context.comparator.proves_zero, sorted(forms, key=str))):
         return ComparisonOutcome(PROVED)

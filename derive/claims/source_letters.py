@@ -171,7 +171,7 @@ class SourceLetters:
             case "order_parameter" | "conjugate":
                 if claim.kind == "order_parameter" and len(self.pairs.get(claim.get("of"), ())) > 1:
                     names = ", ".join(written.token for written in self.pairs[claim.get("of")])
-                    raise ClaimError(f"{place}: {claim.get('of')} is the letter of {names}; name one of them")
+                    raise ClaimError(f"{place}: {claim.get('of')} is the symbol of {names}; name one of them")
                 unit = found("of", first)
                 unit = unit if claim.kind == "order_parameter" else 1 / unit
             case "matrix":

@@ -141,7 +141,7 @@ def with_alignments(model: Any, texts: Iterable[str]) -> Any:
 
 
 def _typed(model: Declaration, text: str) -> Alignment:
-    """Return a direction from its text: a name, perhaps with a time in brackets."""
+    """Return a direction from its text: a name, possibly with a time in brackets."""
     fields = {f.name: f for f in atoms(model, Field) if f.role in ("field", "normal")}
     symbols = {s.name: s for s in (*atoms(model, (Clock, Parameter)),)}
     try:

@@ -182,7 +182,9 @@ class Family(Displayed):
         return self.choices
 
     def _word(self, name: str, word: str) -> str:
-        """Return a chosen word as part of a name, prefixed by its choice if another choice has the same word."""
+        """Return a chosen word for use in a name, prefixed by the name of its choice if another choice has the same
+        word.
+        """
         owners = [choice for choice, c in self.choices if word in c.words]
         return word if owners == [name] else f"{name}_{word}"
 

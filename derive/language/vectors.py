@@ -642,7 +642,7 @@ def _mean_of_product(term: sp.Expr) -> sp.Expr:
 
 
 def _times_outside_values(expression: sp.Basic) -> bool:
-    """Return whether an expression depends on time other than through values."""
+    """Return whether an expression depends on time explicitly, not only through values of fields."""
     return any(True for _ in parts(expression, (Clock, EngineSymbol), (FieldAt, GivenNumbers)))
 
 

@@ -252,7 +252,7 @@ def _(shown: Derivation) -> str:
 
 @markdown_of.register
 def _(shown: DerivedProbe) -> str:
-    """Return the matrix, A(z) and a table of records, without elimination."""
+    """Return the probed matrix, A(z) and a table of records, without elimination."""
     model = shown.training.model
     rows = [f"| `.{stage}` | {title} |" for stage, title in zip(PROBE_STAGES, _PROBE_TITLES, strict=True)]
     table = ["| record | what it is |", "| --- | --- |", *rows, ""]

@@ -132,7 +132,7 @@ class Lettering:
     # -- words
 
     def word(self, symbol: sp.Symbol) -> str | None:
-        """The LaTeX of a declared symbol; None to print its name."""
+        """The LaTeX of a declared symbol; None if the name itself is printed."""
         return self.words.get(self.same.get(symbol, symbol))
 
     @cached_property
@@ -420,7 +420,7 @@ def _split_matrix(matrix: sp.MatrixExpr) -> tuple[sp.Expr, sp.MatrixExpr]:
 
 
 def _multiplied(scale: sp.Expr, expression: sp.Basic) -> sp.Basic:
-    """Return a multiple of an expression or a matrix, term by term."""
+    """Multiply an expression or a matrix by a factor, term by term."""
     if scale == 1:
         return expression
     if expression.is_MatAdd:

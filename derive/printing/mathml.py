@@ -146,7 +146,7 @@ def _row(atoms: list[MathPiece]) -> str:
 
 
 class _FormulaReader:
-    """A recursive-descent parser of one formula; used once."""
+    """A recursive-descent parser of one formula; each instance is used once."""
 
     def __init__(self, source: str):
         self.source = source
@@ -203,7 +203,7 @@ class _FormulaReader:
         return atoms
 
     def _scripted(self, before: list[MathPiece]) -> list[MathPiece]:
-        """Read the next atom with its indices; several atoms if a group only encloses others."""
+        """Read the next atom with its indices; a group that only encloses others gives several atoms."""
         atoms = [] if self._peek() in ("^", "_") else self._atom(before)
         low, high, primes = None, "", ""
         while self._peek() in ("^", "_", "'"):
@@ -326,7 +326,9 @@ class _FormulaReader:
         return MathPiece("ord", f"<msqrt>{self._argument()}</msqrt>")
 
     def _left(self) -> list[MathPiece]:
-        """Read the contents of \\left ... \\right: one atom, or several if a long low sum may be broken inside."""
+        """Read the contents of \\left ... \\right: one atom, or several if the contents are a long sum of low height,
+        which may be broken.
+        """
         opening = self._fence()
         atoms = [a for a in self._atoms(("\\right",)) if a.kind not in ("cell", "line")]
         self._expect("\\right")

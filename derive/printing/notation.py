@@ -63,7 +63,7 @@ class NotationPrinter:
         raise NotImplementedError
 
     def _letter(self, symbol: sp.Symbol) -> str | None:
-        """The symbol of a declared name or a product; None to print its name."""
+        """The symbol of a declared name or a product; None if the name itself is printed."""
         latex = None if self.letters is None else self.letters.word(symbol)
         return None if latex is None else self._written(latex)
 
@@ -84,12 +84,12 @@ class NotationPrinter:
         raise NotImplementedError
 
     def _engine_word(self, name: str) -> str:
-        """The name of an engine symbol without a meaning of its own."""
+        """The printed name of an engine symbol that has no other meaning."""
         raise NotImplementedError
 
     @ByKind
     def _meant(self, meaning: Any, name: str) -> str:
-        """The name of an engine symbol, by its meaning."""
+        """The printed name of an engine symbol, according to its meaning."""
         block, right = re.fullmatch(r"A_(\d+)_(\d+)", name), re.fullmatch(r"q0_(\d+)", name)
         if block:
             return self._form("block", *block.groups())
@@ -305,7 +305,7 @@ class NotationPrinter:
         raise NotImplementedError
 
     def _applied(self, name: str, arguments: tuple[Any, ...]) -> str:
-        """A function that records apply."""
+        """A function that occurs in records."""
         if name == "sum_s":
             return self._memory(arguments[0])
         if name in ("mean", "cov") and len(arguments) == 2:

@@ -108,7 +108,7 @@ def _is_call(value: Any, function: str) -> TypeGuard[Op]:
 
 
 def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Expr]:
-    """Return all formulas inside the values, functions of traits also at each value of the traits.
+    """Return all formulas inside the values, with functions of traits evaluated at each value of the traits.
 
     The radicals in these formulas are the generators of the coefficient field.
     """
@@ -308,7 +308,7 @@ class ExactRun(Evaluation):
         return total
 
     def _times(self, name: str, fresh: bool) -> Iterable[int]:
-        """Return the times at which a noise is correlated: only the current one if its matrix is drawn anew."""
+        """Return the times with which the present noise is correlated: only its own if the matrix is drawn anew."""
         now = self._now(name)
         return (now,) if fresh else range(now + 1)
 

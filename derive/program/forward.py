@@ -429,7 +429,7 @@ class Lowering:
         return ir.Op("product", (ir.Quoted(f.field.name), memories, covariances))
 
     def _term(self, term: Term, target: Field) -> tuple[ir.Formula, ir.Value, sp.Expr]:
-        """Return the factor of a term, the vector that it multiplies, and the number of labels of the product."""
+        """Return the factor of a term, the vector multiplied by it, and the number of labels of the product."""
         if term.past is not None:
             return self._past_term(term, target)
         factor, width = self.number(term.coefficient), labels_along(axes_of(term.coefficient))

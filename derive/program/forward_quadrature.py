@@ -83,7 +83,9 @@ class ByQuadrature(Lowering):
         return self.gaussian.ones[sector]()
 
     def _integral(self, operation: str, law: GaussianLaw, *more: Any) -> ir.Op:
-        """Return a law as a vector, or its average: the operation with the law's name, arguments and numbers."""
+        """Return the operation that computes a law as a vector, or its average, from the law's name, arguments and
+        numbers.
+        """
         self.integrands.setdefault(law)
         arguments = tuple(self._argument(field) for field in law.arguments)
         numbers = tuple(map(self.number, law.numbers))
@@ -91,7 +93,7 @@ class ByQuadrature(Lowering):
         return ir.Op(operation, (ir.Quoted(law.own.name), arguments, *numbers_and_traits))
 
     def _argument(self, field: Field) -> ir.Value:
-        """Return an argument of a law at the current time, defining a linear combination at its first use."""
+        """Return an argument of a law at the current time; a linear combination is defined at its first use."""
         rule = self.gaussian.arguments.get(field)
         if rule is not None and field not in self.done and field not in self.without_time:
             terms = tuple(self._term(term, field)[:2] for term in rule.terms)
@@ -152,7 +154,7 @@ class ByQuadrature(Lowering):
         return sp.Add(*terms)
 
     def _of_traits(self, factor: sp.Expr) -> tuple[Any, ...]:
-        """Return a factor as a function of traits, followed by their names; empty for the factor one."""
+        """Return a factor as a function of traits, followed by the names of the traits; empty for the factor one."""
         if factor == 1:
             return ()
         bound = {value: ir.Symbol(value.field.name, ir.SCALAR) for value in traits_in(factor)}

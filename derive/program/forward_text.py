@@ -108,7 +108,7 @@ class ForwardText(ModuleText):
         return f"{self._name('Integrand')}({', '.join(parts)})"
 
     def _of_laws(self) -> list[str]:
-        """Return the entries of the module's record that concern nonlinear laws."""
+        """Return the entries on nonlinear laws in the module's record."""
         program = self.program
         if not program.integrands:
             return []

@@ -54,10 +54,8 @@ MOST_PIECES = 64
 class _Spectral(AtSites):
     """Builder for functions of z, of the bulk responses and of the order parameters.
 
-    Args:
-        gains: coefficients of updated weights that functions receive as numbers.
-        of_bulk: whether the functions belong to the bulk alone, where functions of traits have the laws of the
-            traits.
+    Args: gains: coefficients of updated weights that functions receive as numbers. of_bulk: whether the functions
+        belong to the bulk alone, in which case functions of traits are averaged over the laws of the traits.
     """
 
     def __init__(
@@ -283,7 +281,7 @@ def alike_record(labels: LabelSymmetry) -> ir.RuntimeRecord:
 def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
     """Return whether A(z) is a direct sum over the irreducible representations of the label permutations.
 
-    It is if all unknowns have these labels, and labels enter through shapes alone.
+    This is the case if all unknowns have these labels, and labels enter only through shapes.
     """
     projected = blocks.projected
     sizes = [axis.size for axis in labels.axes]
@@ -318,7 +316,7 @@ def cycle_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tu
 
 
 def _unknown(unknown: Unknown, projected: ProjectedProbe) -> str:
-    """Return an unknown of A(z) as a comment."""
+    """Return a comment that names an unknown of A(z)."""
     if current() is None:
         return f"{unknown.kind}[{text(unknown.probe)}, {text(unknown.field)}]"
     return text(sp.Symbol(unknown.name), projected)
@@ -384,7 +382,7 @@ def _(node: sp.Piecewise) -> list[sp.Expr]:
 def _pieces(expression: sp.Expr) -> list[sp.Expr]:
     """Return the smooth pieces of an expression: each nonsmooth function replaced by each of its pieces.
 
-    Some combinations of pieces may apply nowhere.
+    Some combinations of pieces may not occur anywhere.
     """
     inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
     if inner is None:
@@ -721,7 +719,9 @@ def _site_average(build: _Spectral, average: TraitAverage, variables: Sequence[s
 
 
 def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:
-    """Return the coefficient of each monomial in the variables, of a polynomial or of the numerator of a ratio."""
+    """Return the coefficient of each monomial in the variables, for a polynomial or for the numerator of a rational
+    function.
+    """
     coefficients: dict[str, sp.Expr] = {}
     if not equation.is_polynomial(*variables):
         equation = sp.fraction(sp.cancel(sp.together(equation), *variables))[0]

@@ -211,7 +211,7 @@ class Evaluation:
         return int(self.scalars.of(expression))
 
     def _arithmetic(self, expression: sp.Expr, values: dict[ir.Slot, Any]) -> Array:
-        """Return a formula at the values of its slots, entry by entry; parts without slots are converted once."""
+        """Evaluate a formula at the values of its slots, entry by entry; parts without slots are converted once."""
         slots = self.slots(expression)
         if not slots:
             return self.scalars.of(expression)

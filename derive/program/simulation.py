@@ -513,7 +513,7 @@ class _Build:
         return ir.Call("in_order", (self.vector(node.vector), columns, order), _shape(node))
 
     def _mixed(self, node: Mix, shape: ir.Shape) -> ir.Value:
-        """Return a table times a vector with further axes besides that of its columns."""
+        """Return a table times a vector that has other axes besides that of the table's columns."""
         rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
         axes, table = axes_of(node.vector), self._given(node.table)
         result = (*(axis for axis in axes if axis != columns), rows)
@@ -745,7 +745,7 @@ def _(symbol: Field) -> bool:
 
 @ByKind
 def _mapped(value: sp.Expr, change: Callable[[sp.Basic], sp.Basic]) -> Any:
-    """Return a vector or matrix with every SymPy expression in it changed."""
+    """Return a vector or matrix with a function applied to every SymPy expression in it."""
     return change(value)
 
 
@@ -778,7 +778,7 @@ def _(matrix: ProductOfMatrices) -> list[tuple[Sector, Sector]]:
 
 @ByKind
 def _law(part: sp.Basic) -> Any:
-    """Return a law as its kind, its numbers and the laws of its parts."""
+    """Return a law as data: its kind, its numbers and the laws of its parts."""
     return part
 
 

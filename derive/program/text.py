@@ -175,7 +175,7 @@ class _Arithmetic(CodePrinter):
 
 
 def _may_be_whole(expression: sp.Expr) -> bool:
-    """Return whether an expression may be an integer by its type: none of its leaves is a float."""
+    """Return whether an expression may have an integer type: none of its leaves is a float."""
     return all(leaf.is_integer for leaf in expression.atoms(sp.Number, Parameter))
 
 

@@ -47,7 +47,7 @@ def sentence(why: str) -> Words:
 
 
 def _replaced(parts: Words, pattern: re.Pattern[str], formula: Callable[[re.Match[str]], str]) -> Words:
-    """Return the line with each match of a pattern in its words as mathematics."""
+    """Return the line with each match of a pattern in its words replaced by mathematics."""
     replaced: list[str | Math] = []
     for part in parts:
         if isinstance(part, Math):

@@ -88,7 +88,7 @@ def prose_of(doc: str) -> tuple[str, ...]:
 
 
 def _before_formulas(line: str) -> str:
-    """Return the clauses of a sentence before its first formula."""
+    """Return the clauses of a sentence that precede its first formula."""
     clauses = []
     for clause in line.split(", "):
         if FORMULA.search(clause):
@@ -262,7 +262,7 @@ def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
 
 
 def _difference(row: ComparisonRow) -> str:
-    """Return the difference in standard errors, with a mark if it is too large."""
+    """Return the difference in standard errors, marked if it is too large."""
     if row.difference is None:
         return "–" if row.agrees else "differs"
     return f"{row.difference:+.2f}".replace("-", "−") + ("" if row.agrees else " differs")

@@ -52,7 +52,7 @@ def check_seal(path: Path) -> None:
         start = end.rfind(_START)
         if start < 0:
             raise DeriveError(
-                f"{path} is cut off, is not a result of this package, or was saved by a version without digests; "
+                f"{path} is truncated, is not a result of this package, or was saved by a version without digests; "
                 "save it again"
             )
         length = size - len(end) + start

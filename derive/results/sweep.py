@@ -82,7 +82,8 @@ class Sweep(Saved):
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return an observable at all points: the axes of the sweep first, then seeds if it is simulated, then time;
-        NaN if a point diverged. For comparisons it is that of the theory."""
+        NaN if a point diverged. For comparisons this is the value of the theory.
+        """
         found = self.to_xarray()
         found = found["theory"].to_dataset() if self.made.verb == "compare" else found
         if name not in found:
@@ -193,7 +194,7 @@ class Sweep(Saved):
         return [n for n in numbers if n not in left_out and n not in self.points[0].parameters and n not in _JUDGED]
 
     def _default_quantity(self, rows: list[dict[str, Any]]) -> str | None:
-        """Return the last loss, preferring that of a test set; otherwise the first outlier, edge or number."""
+        """Return the loss at the last time, preferably on a test set; otherwise the first outlier, edge or number."""
         names = self._quantities(rows)
         order = ("test_loss", "loss", "outlier_1", "outlier 1", "largest", "upper_edge", "")
         found = ((word, [name for name in names if word in name]) for word in order)

@@ -45,7 +45,9 @@ def tree_of(results: Mapping[str, Result]) -> xarray.DataTree:
 
 
 def _labelled(dataset: xarray.Dataset) -> xarray.Dataset:
-    """Return the dataset with a coordinate along each dimension: names of ends, ranks from 1, the rest from 0."""
+    """Return the dataset with a coordinate along each dimension: names for ends of intervals, ranks counted from 1, all
+    others from 0.
+    """
     named = {"end": ["low", "high"], "at_and_weight": ["at", "weight"]}
     open_dims = {name: size for name, size in dataset.sizes.items() if name not in dataset.variables}
     return dataset.assign_coords(

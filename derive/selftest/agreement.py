@@ -106,7 +106,8 @@ def _difference(quantity: str, theory: float, error: float, small: Any, large: A
 
 
 def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDifference]:
-    """Return differences of outliers well separated from the bulk, and of the extreme eigenvalue where there are none.
+    """Return the differences for outliers well separated from the bulk or, without outliers, for the extreme
+    eigenvalue.
 
     Below the bulk only negative outliers count: a rank-deficient matrix may have zeros between an outlier and the bulk.
     """
@@ -124,7 +125,7 @@ def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDiff
 def _beyond(
     where: str, edge: float, width: float, outliers: list[tuple[float, float]], spectra: list[list[Any]]
 ) -> list[SizeDifference]:
-    """Return differences of outliers above an edge and the largest eigenvalues."""
+    """Return the differences between outliers above an edge and the largest eigenvalues."""
     import numpy as np
 
     above = sorted(((z, e) for z, e in outliers if z > edge), reverse=True)

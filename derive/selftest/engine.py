@@ -150,7 +150,7 @@ def values_of(text: str) -> dict[str, Any]:
 
 
 def _series(values: Any) -> tuple[float, ...]:
-    """Return an observable over time, with its labels in sequence at each time."""
+    """Return an observable over time as a list, with its labels in sequence at each time."""
     import numpy as np
 
     return tuple(map(float, np.ravel(np.asarray(values, float))))
@@ -218,7 +218,7 @@ def numbers_of(
 
 
 def _edge_errors(errors: Any) -> tuple[tuple[float, float], ...] | None:
-    """Return the standard errors of edges, zero for an edge without one; None without errors."""
+    """Return the standard errors of edges, zero for an edge that has none; None if no edge has one."""
     import numpy as np
 
     return None if errors is None else tuple((low, high) for low, high in np.nan_to_num(errors).tolist())

@@ -121,7 +121,7 @@ def _same_spectrum(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> st
 
 
 def _wide(spectrum: ProbeNumbers, least: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Return intervals with the errors of their edges; those below the resolution count as point masses."""
+    """Return intervals with the errors of their edges; intervals narrower than the resolution count as point masses."""
     errors = spectrum.edge_errors or ((0.0, 0.0),) * len(spectrum.edges)
     return [(pair, error) for pair, error in zip(spectrum.edges, errors, strict=True) if pair[1] - pair[0] > least]
 
@@ -216,9 +216,9 @@ def _renamed(draft: Draft, rng: Random) -> Outcome:
 
 
 def _rewritten(read: Reading = _solved) -> Check:
-    """Return the law of all rewritings in random order against the declaration itself.
+    """Return the law that compares a declaration with all rewritings of it in random order.
 
-    Compiled declarations get names that occur in their generated code, if there is any.
+    Declarations that are compiled get names that occur in their generated code, if there is any.
     """
 
     @judged
@@ -238,12 +238,12 @@ def _rewritten(read: Reading = _solved) -> Check:
 
 
 def _of_family(read: Reading = _solved) -> Check:
-    """Return the law of a declaration against itself as the first member of a family."""
+    """Return the law that compares a declaration with itself as the first member of a family."""
     return judged(lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read))
 
 
 def _read_back(read: Reading = _solved) -> Check:
-    """Return the law of a declaration against the text written from its model, as `derive check` does."""
+    """Return the law that compares a declaration with the text written from its model, as in `derive check`."""
 
     @judged
     def check(draft: Draft, rng: Random) -> Outcome:

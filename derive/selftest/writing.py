@@ -214,7 +214,7 @@ class _Writer:
         return f"{self.variables[v.name]} = trait({', '.join(parts)}{self._latex(v.name)})"
 
     def _fields(self) -> list[str]:
-        """Return one line per field, or for consecutive fields of one kind."""
+        """Return one line for each field, or for several consecutive fields of one kind."""
         lines = []
         alike = groupby(self.draft.fields, lambda v: (v.sector, v.kind, v.axes, v.name in self.latex))
         for (sector, kind, axes, written), group in alike:

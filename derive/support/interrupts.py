@@ -178,7 +178,7 @@ def _end_later() -> None:
 
 
 def _second_process() -> Callable[[], None] | None:
-    """Start the watchdog process that ends this one after a signal; return the function that stops it.
+    """Start the watchdog process that ends this process after a signal; return the function that stops the watchdog.
 
     The C signal handler writes to a pipe as soon as the signal arrives. The pipe closes with this process.
     """

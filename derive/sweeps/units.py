@@ -161,7 +161,7 @@ def remember(code: SolverCode, solver: Solver) -> None:
 
 
 def _solver(code: SolverCode) -> Solver:
-    """Return the loaded solver of a code, cached with its compiled programs."""
+    """Return the loaded solver of some generated code, cached with its compiled programs."""
     if code.digest not in _LOADED:
         from numerics.modules import load_solver
 

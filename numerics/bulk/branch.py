@@ -484,7 +484,7 @@ class Branch:
 @lru_cache(maxsize=256)
 @in_float64
 def _start(law: BulkLaw, p: Point) -> BranchStart:
-    """Return the branch as far down from infinity as the responses are nearly linear in 1/z."""
+    """Start the branch at the lowest point, coming from infinity, where responses are still nearly linear in 1/z."""
     branch = Branch(law, p)
     kernel, index = branch.kernel, branch.resolvent_index
 
@@ -501,7 +501,7 @@ def _start(law: BulkLaw, p: Point) -> BranchStart:
         if not (last < 1e-8 and nearer < 1e-8 and abs(1j * height * far[0, index] - 1) < 1e-3):
             raise NumericalError(
                 "the bulk equations have no solution that vanishes like 1/z at infinity at these parameters; "
-                "take less extreme ones"
+                "try less extreme values"
             )
         height, limit = height / 10, (10 * far - responses) / 9
         excess = abs(1j * height * responses[0, index] - 1)
@@ -543,7 +543,7 @@ def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.
             return r, tangent
     if np.all(last < 1e-6):  # rounding, where a response nearly vanishes
         return r, tangent
-    raise NumericalError("the bulk equations could not be continued from infinity; take less extreme parameters")
+    raise NumericalError("the bulk equations could not be continued from infinity; try less extreme parameters")
 
 
 def follow(
@@ -615,7 +615,7 @@ class _PathState(NamedTuple):
 def _try_step(
     kernel: Kernel, z: np.ndarray, here: _PathState, step: np.ndarray, index: int, by_factors: bool
 ) -> tuple[np.ndarray, _PathState, np.ndarray]:
-    """Try one step. Return whether it stays on the branch, the new state, and the factor for the next step size."""
+    """Try one step. Return whether it stays on the branch, the new state, and the factor for the next step."""
     r, tangent, rough = here.r, here.tangent, here.rough
     run, more = tangent * step, here.bend * (step * step / 2)
     guess = r + run + more

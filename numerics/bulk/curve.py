@@ -35,13 +35,13 @@ def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[
         return coefficients.of([Fraction(x) for x in numbers]), not any(isinstance(x, float) for x in numbers)
     except (OverflowError, ValueError):
         raise NumericalError(
-            "the coefficients of the bulk's curve are not finite at these parameters; take less extreme ones"
+            "the coefficients of the bulk's curve are not finite at these parameters; try less extreme values"
         ) from None
 
 
 @lru_cache(maxsize=256)
 def _exact_variables(coefficients: CoefficientTable) -> Callable[..., Sequence[Any]]:
-    """Return the variables as functions of fractions."""
+    """Return the variables evaluated exactly, at fractions."""
     return with_names(coefficients.variables, {"jnp": _Fractions()})
 
 
@@ -97,7 +97,7 @@ def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
                 root = flint.acb(root)
                 points.append(complex(float(root.real), 0.0 if root.imag == 0 else float(root.imag)))
     if not all(np.isfinite(points)):
-        raise NumericalError("an edge of the bulk is beyond the range of numbers; take less extreme parameters")
+        raise NumericalError("an edge of the bulk is beyond the range of numbers; try less extreme parameters")
     return tuple(sorted(set(points), key=lambda z: (z.real, z.imag)))
 
 

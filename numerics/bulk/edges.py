@@ -56,7 +56,7 @@ def support_from_curve(branch: Branch) -> Intervals | None:
 
 
 def _vanishes(branch: Branch, x: float, width: float) -> bool:
-    """Return whether the density vanishes at a candidate inside the support, so that two intervals touch there."""
+    """Return whether the density vanishes at an edge candidate inside the support, where two intervals touch."""
     g, _ = resolvent_at(branch, x + 1j * width * np.array([1e-5, 1e-8]))
     return bool(abs(g[1].imag) < 0.3 * abs(g[0].imag))
 

@@ -155,13 +155,14 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
             return End(0.0 if abs(now.z) < 1e-9 * height else now.z, POLE)
         z = now.z
     raise NumericalError(
-        f"the bulk could not be continued along the real axis near z = {z:.6g}; take less extreme parameters"
+        f"the bulk could not be continued along the real axis near z = {z:.6g}; try less extreme parameters"
     )
 
 
 def _step_is_consistent(now: _RealPoint, new: _RealPoint, index: int, by_factors: bool) -> bool:
-    """Return whether the trapezoidal rule for dz/dG, in G, 1/G or log G, explains the step; it fails across
-    two folds."""
+    """Return whether the trapezoidal rule for dz/dG, in G, 1/G or log G, is consistent with the step; it is not across
+    two folds.
+    """
     g, further = now.g(index), new.g(index)
     way = new.z - now.z
     off = abs(way - (now.turn + new.turn) / 2 * (further - g))
@@ -380,6 +381,6 @@ def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarr
     wrong = ~(np.isfinite(edge) & np.isfinite(derivative) & (residual < 1e-9))
     if wrong.any():
         raise NumericalError(
-            f"the upper edge was not found at parameter value {grid[np.argmax(wrong)]:.6g}; take less extreme ones"
+            f"the upper edge was not found at parameter value {grid[np.argmax(wrong)]:.6g}; try less extreme values"
         )
     return edge, derivative

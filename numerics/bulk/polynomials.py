@@ -67,8 +67,9 @@ class PolynomialSystem:
     groups: int = 1
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; real at real
-        points."""
+        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; the results are
+        real at real points.
+        """
         residual, rate, values = self.values(z, r)
         return residual, rate, self.matrices(values)
 

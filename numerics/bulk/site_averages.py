@@ -26,8 +26,8 @@ from numerics.support.precision import in_float64
 class _Factor:
     """A power of a polynomial whose coefficients vary over groups of sites: groups x terms.
 
-    factors: the variables of each term, padded by the constant. rates: for each variable the terms that contain it,
-    their powers, and their remaining factors.
+    factors: the variables of each term, padded with the constant. rates: for each variable, the terms that contain it,
+        their powers, and their remaining factors.
     """
 
     power: int
@@ -102,8 +102,9 @@ class SiteSystem:
     slope: Sums
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; real at real
-        points."""
+        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; the results are
+        real at real points.
+        """
         kind = np.result_type(z, r, float)
         variables = np.array([z, *r.T, np.ones_like(z)], kind)
         averages = [average.at(variables) for average in self.averages]

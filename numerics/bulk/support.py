@@ -103,7 +103,7 @@ def law_without_curve(branch: Branch, tell: Report = quiet) -> SpectralLaw:
     defect = "with gaps too narrow to tell" if law is None or law.panels.zeros else f"off by {law.error:.1g}"
     raise NumericalError(
         f"the masses of the bulk do not add up to one ({defect}), so its support is uncertain at these parameters; "
-        "take less extreme ones"
+        "try less extreme values"
     )
 
 

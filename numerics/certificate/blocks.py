@@ -363,7 +363,7 @@ class Combination:
         return total
 
     def _at(self, places: np.ndarray, functions: np.ndarray, divided: bool) -> np.ndarray:
-        """Return the matrices at some points; divided: divide by the only function."""
+        """Return the matrices at some points; divided: whether to divide by the function if there is only one."""
         matrices = np.empty((places.size, self.size, self.size), functions.dtype)
         if not self.terms:
             matrices[:] = 0
@@ -414,12 +414,12 @@ def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
 
 
 def _starts(sizes: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Return the offsets of some blocks, and the end of the last one."""
+    """Return the offsets of some blocks, followed by the end of the last one."""
     return [0, *accumulate(sizes[i] for i in chosen)]
 
 
 def _taken(stack: Any, point: int) -> Any:
-    """Return a number or a matrix at one point."""
+    """Return a number, or the matrix at one point of a stack."""
     return stack[point : point + 1] if np.ndim(stack) == 3 else stack
 
 

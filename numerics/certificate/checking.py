@@ -219,7 +219,7 @@ def check_spikes(
 
 
 def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.ndarray) -> tuple[float, float]:
-    """Return z times the trace of the resolvent between the spikes, and the trace of their Gram matrix."""
+    """Return z times the trace of the resolvent between the spikes, and the trace of the Gram matrix of the spikes."""
     order = {key: np.asarray(value) for key, value in read(problem.order).items()}
     driven, seen, gram = (part.array(np) for part in side.spikes(problem.p, order))
     matrix = problem.probe.a_matrix(problem.p, z, responses, order).array(np)
@@ -264,8 +264,9 @@ class ComparedPair(NamedTuple):
 
 
 def _excess(pair: ComparedPair) -> float:
-    """Return the deviation of a value from its expectation, in units of the tolerance; infinite if one is not a
-    number."""
+    """Return the deviation of a value from its expectation, in units of the tolerance; infinite if either is not a
+    number.
+    """
     off = abs(pair.value - pair.expected) / pair.allowed
     return math.inf if math.isnan(off) else off
 

@@ -175,7 +175,7 @@ def _labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
 
 
 def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[..., Any]]:
-    """Return the functions that a simulation calls, on words."""
+    """Return the functions that a simulation calls, implemented for words."""
 
     def gaussian(rng: Any, xp: Any, rows: int, columns: int) -> LargeMatrix:
         return ensemble.matrix(rows, columns, 1.0, False)

@@ -68,12 +68,12 @@ def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> E
 
 
 def _known(series: Sequence[Any]) -> list[list[float]]:
-    """Return an observable at the first times as long as it is known, one number per label."""
+    """Return an observable at the first times at which it is known, one number per label."""
     return _finite([np.ravel(table(value)).tolist() for value in series[: MORE_STEPS + 1]])
 
 
 def _finite(values: list[Any]) -> list[Any]:
-    """Return the values before the first that is not finite."""
+    """Return the values before the first value that is not finite."""
     return values[: next((k for k, value in enumerate(values) if not are_finite(value)), len(values))]
 
 

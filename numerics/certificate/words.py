@@ -384,7 +384,7 @@ class TraitNumbers(Entrywise):
         return self.combined(function, one, self) if turned else self.combined(function, self, one)
 
     def _with_labels(self, row: np.ndarray, function: Callable[..., Any], turned: bool) -> Any:
-        """Return the combination with one number per label."""
+        """Return the combination with its numbers broadcast to one per label."""
         constant = self.ensemble.constant(self.size, row)
         here = self.ensemble.constant(self.size, np.ones(row.shape)).scaled_by(self)
         if function is np.add or function is np.subtract:
@@ -576,7 +576,7 @@ def _widened(rows: np.ndarray, labels: int) -> np.ndarray:
 
 
 def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int) -> LargeVector:
-    """Return a vector of the non-zero terms; unknown if they are too many or too long."""
+    """Return the vector of the non-zero terms, or the unknown vector if these are too many or too long."""
     nonzero = {key: rows for key, rows in terms.items() if rows.any()}
     width = next((rows.shape[1] for rows in terms.values()), labels)
     if len(nonzero) > MOST_TERMS or any(len(word) > LONGEST_WORD for word, _ in nonzero):
@@ -737,7 +737,7 @@ class EntrywiseFunction(Entrywise):
 
 
 def _centred(vector: LargeVector) -> tuple[np.ndarray, LargeVector]:
-    """Return the mean of a vector, one row, and the centred vector."""
+    """Return the mean of a vector as one row, and the centred vector."""
     mean = vector.mean_row()
     return mean, vector - mean
 
@@ -749,7 +749,9 @@ def _alike(one: LargeVector, other: LargeVector) -> tuple[LargeVector, LargeVect
 
 
 def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.ndarray, label: int) -> float:
-    """Return the Gaussian mean of a function, at one label of its parameters; NaN if coarse and fine rule disagree."""
+    """Return the Gaussian mean of a function for one label of its parameters; NaN if the coarse and fine quadrature
+    rules disagree.
+    """
     if not np.all(np.isfinite(covariance)):
         return math.nan
     values, vectors = np.linalg.eigh(covariance)
@@ -768,7 +770,7 @@ def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.nda
 def _normals(axes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes (one row per axis) and weights of the trapezoidal rule for standard normals.
 
-    Its error falls exponentially with the number of nodes, also for functions with complex poles.
+    Its error falls exponentially with the number of nodes, even for functions with complex poles.
     """
     nodes, step = np.linspace(-REACH, REACH, count, retstep=True)
     grids = np.meshgrid(*[nodes] * axes, indexing="ij")

@@ -201,7 +201,7 @@ class Determinant:
         return blocks_of(probe.a_matrix(self.problem.p, z, responses.T, order), z.size)
 
     def _compiled(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
-        """Return A(z) by compiled code in batches of one shape."""
+        """Return A(z), computed by compiled code in batches of one shape."""
         filled = -(-z.size // BATCH) * BATCH - z.size
         points = np.concatenate([z, np.full(filled, z[0])])
         padded = np.concatenate([responses, np.tile(responses[:1], (filled, 1))])
@@ -213,8 +213,9 @@ class Determinant:
         return np.concatenate(batches)[: z.size]
 
     def _apart(self, whole: BlockRows, z: np.ndarray, responses: np.ndarray) -> np.ndarray:
-        """Return log det of the parts of A0: multiples of identities in the blocks of A, or A without order
-        parameters."""
+        """Return log det of the parts of A0, which consists of the multiples of identities in the blocks of A, or is A
+        without order parameters.
+        """
         if self.parts is None:
             self.parts = whole.scalar_parts()
             self.scalar = self.parts is not None

@@ -393,8 +393,9 @@ class _Search:
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
-    """Return a root between two rates by Brent's method; None without a sign change, or if responses cannot be
-    continued."""
+    """Return a root between two rates by Brent's method; None if there is no sign change or responses cannot be
+    continued.
+    """
     try:
         ends = function(low), function(high)
         if ends[0] * ends[1] > 0:

@@ -86,8 +86,9 @@ class FiniteMemory:
         return (math.inf, 0.0) if transfer is None else (spectral_radius(transfer[0]), transfer[1])
 
     def _transfer(self, to: Pairs) -> tuple[np.ndarray, float] | None:
-        """Return the contribution of redrawn noises of one time to covariances of all later times, pairs x pairs, and
-        its error; None if the sum diverges."""
+        """Return the contribution of noises redrawn at one time to covariances at all later times (pairs x pairs), and
+        its error; None if the sum diverges.
+        """
         sites, error = self.sites, 0.0
         total = np.zeros((end_of(to), end_of(to)))
         for c, scale in sites.covariance_terms:

@@ -122,7 +122,7 @@ class SitesAt:
         return assembled
 
     def coefficient(self, sector: SectorAt, coefficient: Coefficient) -> np.ndarray:
-        """Return a coefficient at the groups of sites: groups x labels x 1, with one label if all are equal."""
+        """Return a coefficient for each group of sites: groups x labels x 1, with one label if all are equal."""
         value = np.asarray(coefficient(self.p, *sector.traits), float)
         value = value.reshape((1,) * (3 - value.ndim) + value.shape)
         return np.broadcast_to(value, (len(sector.weights), *value.shape[1:]))
@@ -141,12 +141,12 @@ class SitesAt:
 
     @cached_property
     def _memories(self) -> list[tuple[MemoryTerm, np.ndarray]]:
-        """Memory terms with their coefficients at the groups of sites."""
+        """The memory terms with their coefficients for each group of sites."""
         return [(m, self.coefficient(self.sector_of(m.target), m.coefficient)[:, :1]) for m in self.of.memories]
 
     @cached_property
     def covariance_terms(self) -> list[tuple[NoiseCovariance, np.ndarray]]:
-        """Covariances of noises with their coefficients at the groups of sites."""
+        """The covariances of noises with their coefficients for each group of sites."""
         return [(c, self.coefficient(self.sector_of(c.left), c.coefficient)[:, :1]) for c in self.of.covariances]
 
     # -- responses

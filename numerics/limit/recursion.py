@@ -139,7 +139,7 @@ class Step(ResponsesAt):
         return float(self.fixed_radius(self.inverses(*here.row))[0])
 
     def _transfer(self, inverse: Inverses) -> np.ndarray:
-        """Return the contribution of redrawn noises of one time to later covariances, as a density on the circle."""
+        """Return the contribution of noises redrawn at one time to later covariances, as a density on the circle."""
         direct = self._added(inverse, self.white_pairs, True)
         if not self.fixed_pairs:
             return direct
@@ -173,7 +173,7 @@ class Step(ResponsesAt):
         return densities[1] > ADDS_UP * densities[0]
 
     def _stirring(self, inverse: Inverses, pairs: Pairs) -> np.ndarray:
-        """Return the contribution of noise of each step to correlations of pairs of fields: points x pairs x 1."""
+        """Return the contribution of the noise of one step to correlations of pairs of fields: points x pairs x 1."""
         points = len(next(iter(inverse.values())))
         added_noise = np.zeros((points, end_of(pairs), 1), complex)
         for (a, b), where in pairs.items():
@@ -272,7 +272,7 @@ class Step(ResponsesAt):
     def _transfers(self, arcs: list[Arc]) -> tuple[list[list[ArcPanel]], float]:
         """Return the transfer on panels of arcs of the circle, resolved for its mean, and the error of the mean.
 
-        The first arc starts at CLOSEST; the density below is nearly constant.
+        The first arc starts at CLOSEST; below it the density is nearly constant.
         """
         first, scale = self.along([CLOSEST, on_circle(CLOSEST)], self.start)[-1], 0.0
 

@@ -245,6 +245,6 @@ def _rough(tail: np.ndarray, values: np.ndarray, width: float) -> bool:
 
 
 def _near(corrected: np.ndarray, guess: np.ndarray) -> bool:
-    """Whether Newton's method changed a guess so little that it remained on the branch."""
+    """Whether Newton's method changed the guess so little that the result lies on the same branch."""
     size = np.abs(corrected) + 0.01 * np.max(np.abs(corrected), axis=-1, keepdims=True) + 1e-300
     return bool(np.max(np.abs(corrected - guess) / size) < 0.05)

@@ -110,7 +110,7 @@ class LimitAt(ResponsesAt):
 
     @cached_property
     def _drawn(self) -> dict[str, slice]:
-        """Slices of the sources among all their labels."""
+        """The slices that sources occupy in the list of all their labels."""
         return slices({one.name: self.sizes[one.name] for one in self.of.sources})
 
     @cached_property

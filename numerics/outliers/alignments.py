@@ -104,7 +104,7 @@ def unknown_errors(here: Sequence[OutlierAlignment]) -> list[OutlierAlignment]:
 
 
 def _rows(outlier_poles: Sequence[Pole], direction: Direction) -> np.ndarray:
-    """Return squared cosines, one row of times and labels per outlier."""
+    """Return squared cosines: one row per outlier, over times and labels."""
     p = outlier_poles[0].problem.p
     labels = math.prod(int(getattr(p, size, size)) for size in direction.labels)
     taken = None if direction.time is None else int(direction.time(p))

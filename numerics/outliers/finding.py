@@ -68,7 +68,7 @@ KNOWN = 1e-3
 """Relative effect of rounding on an eigenvalue above which it determines no outlier."""
 UNRESOLVED = (
     "the matrix whose eigenvalues are the outliers has entries that differ by too many orders of magnitude for "
-    "float64 to resolve the smaller outliers; take less extreme parameters, or fewer steps"
+    "float64 to resolve the smaller outliers; try less extreme parameters, or fewer steps"
 )
 
 Places = Sequence[np.ndarray] | None

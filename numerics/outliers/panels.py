@@ -134,7 +134,7 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
         if len(open_ones) + len(converged) > MOST:
             raise NumericalError(
                 "a function of z outside the bulk is not smooth on the real axis, so its zeros are uncertain; "
-                "take other parameters"
+                "try other parameters"
             )
     return converged
 

@@ -162,7 +162,7 @@ def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = 
     try:
         moved = np.linalg.solve(by_r, -by_z)  # dr/dz by the implicit function theorem
     except np.linalg.LinAlgError:
-        raise NumericalError(f"the bulk equations are singular at z = {z:.6g}; take other parameters") from None
+        raise NumericalError(f"the bulk equations are singular at z = {z:.6g}; try other parameters") from None
     matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), read(problem.order))
     return np.asarray(matrix), np.asarray(slope)
 

@@ -486,7 +486,7 @@ def _over_arguments(
     shared: tuple[tuple[int, int], ...],
 ) -> Array:
     """Return covariances of the remainders by quadrature over the arguments of both laws, counting common arguments
-    once. Groups of sites lead."""
+    once. The leading axis runs over groups of sites."""
     shape = crosses[0].shape
     ka, kb, groups = a.arguments, b.arguments, shape[0]
     apart = [j for j in range(kb) if all(j != other for _, other in shared)]
@@ -554,7 +554,7 @@ def _product(
 
 def _series(nodes: int, left: _Facts, right: _Facts, cross: Array) -> Array:
     """Return covariances of the remainders for two Hermite series: the sum over degrees k of products of coefficients
-    times rho^k (Mehler). Groups of sites lead.
+    times rho^k (Mehler). The leading axis runs over groups of sites.
     """
     groups = cross.shape[0]
 
@@ -611,7 +611,9 @@ def _kinks_of(nodes: int, law: GaussianFunction, facts: _Facts) -> tuple[Array, 
 def _between_kinks(
     nodes: int, a: GaussianFunction, left: _Facts, b: GaussianFunction, right: _Facts, cross: Array
 ) -> Array:
-    """Return covariances of the remainders of two piecewise linear laws (Price's theorem). Groups of sites lead.
+    """Return covariances of the remainders of two piecewise linear laws (Price's theorem).
+
+    The leading axis runs over groups of sites.
 
     The covariance is the integral over r from 0 to rho of (rho - r) times the mean product of second derivatives at
     correlation r. With r = sin(angle) the bivariate normal density is smooth up to r = 1 except for thin layers, which

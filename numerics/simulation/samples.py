@@ -253,8 +253,7 @@ def _at_these_parameters() -> Iterator[None]:
         yield
     except ArithmeticError as error:
         raise NumericalError(
-            f"a coefficient of the declaration is not finite at these parameters ({error}); "
-            "take less extreme parameters"
+            f"a coefficient of the declaration is not finite at these parameters ({error}); try less extreme parameters"
         ) from None
 
 

@@ -493,7 +493,9 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
 
 
 def _top_vectors(one: FittedSpectrum, matrix: np.ndarray, gram: np.ndarray) -> tuple[TopVectors, ...]:
-    """Return the localisation of the singular vectors of outliers above the bulk, at least of the largest."""
+    """Return the localisation of the singular vectors of all outliers above the bulk, or of the largest singular value
+    if there are none.
+    """
     above = [outlier for outlier in one.outliers if outlier.side == "above"]
     long, short = leading_vectors(_pieces(matrix), gram, min(max(len(above), 1), MOST_VECTORS))
     left, right = (long, short) if one.rows >= one.columns else (short, long)

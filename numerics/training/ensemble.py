@@ -450,7 +450,7 @@ def _layout_of(p: Point) -> Layout:
 
 
 def _laid_out(layout: Layout) -> Point:
-    """Return a point without numbers, for tracing functions."""
+    """Return a point with shapes but without values, for tracing functions."""
     names, leaves = layout
     struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
     point: Point = jax.tree.unflatten(names, [struct(*leaf) for leaf in leaves])

@@ -170,7 +170,7 @@ def _check_entries(solver: Solver, values: dict[str, Any], entries: int) -> None
     if 8 * entries > MOST_BYTES:
         whole = ", ".join(f"{q.name}={values[q.name]}" for q in solver.setting.parameters if q.whole)
         raise ParameterError(
-            f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
+            f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; choose smaller numbers"
         )
 
 
