@@ -105,8 +105,8 @@ def spectra(
         layout: axes of convolution kernels, "oihw", "hwio" or "auto".
         level: the probability with which noise alone exceeds the threshold for outliers.
         theory: a file with the output of `derive solve --json`, for comparison.
-        layer: the solution in that file, if it contains several. progress: a function called with a fraction and a
-            text.
+        layer: the solution in that file, if it contains several.
+        progress: a function called with a fraction and a text.
 
     >>> import derive, numpy as np
     >>> s = derive.spectra({"W": np.random.default_rng(0).standard_normal((60, 80))})

@@ -41,7 +41,8 @@ SAMPLES = 6
 class Sites:
     """Sample points of a region; `all_cells` says whether every cell has one.
 
-    Attributes: walls: polynomials that vanish between cells.
+    Attributes:
+        walls: polynomials that vanish between cells.
         variables: coordinates of the cells, the first eliminated last; `chart`: how they rationalise parameters.
         faces: rational points on walls; `all_faces` if they are complete.
         visited: points returned so far.

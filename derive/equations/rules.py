@@ -308,7 +308,8 @@ class Rules:
     ) -> tuple[sp.Expr, FieldAt | None]:
         """Return the expression as (scalar, field value); the value is None for zero.
 
-        Args: drawn: the time of the value, if it is fixed.
+        Args:
+            drawn: the time of the value, if it is fixed.
         """
         expression = self._lowered(expression, clock, where)
         if expression == 0:

@@ -88,8 +88,8 @@ class Forward:
     Attributes:
         tables: coefficients of updated weights without a closed form in time.
         remembered: fields whose values at earlier times are needed.
-        idle: fields on which neither order parameters nor observables depend. vectors: additional vectors that the
-            closure needs, with their roles.
+        idle: fields on which neither order parameters nor observables depend.
+        vectors: additional vectors that the closure needs, with their roles.
         meetings: pairs of laws whose correlations are needed, and whether at equal times only.
     """
 

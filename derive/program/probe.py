@@ -54,8 +54,10 @@ MOST_PIECES = 64
 class _Spectral(AtSites):
     """Builder for functions of z, of the bulk responses and of the order parameters.
 
-    Args: gains: coefficients of updated weights that functions receive as numbers. of_bulk: whether the functions
-        belong to the bulk alone, in which case functions of traits are averaged over the laws of the traits.
+    Args:
+        gains: coefficients of updated weights that functions receive as numbers.
+        of_bulk: whether the functions belong to the bulk alone, in which case functions of traits are averaged over the
+            laws of the traits.
     """
 
     def __init__(

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class LimitDiagnostics:
     """Numerical details of a stationary limit. radius: the radius of the circle in z over which values are averaged.
-    error: their relative error. nodes: the number of quadrature nodes of a density, None if there is none.
+    error: their relative error.
+    nodes: the number of quadrature nodes of a density, None if there is none.
     """
 
     radius: float

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from numerics.support.formatting import shown_number
+
 NODES = 20
 """Chebyshev nodes per panel."""
 NEARBY = 2.5
@@ -222,6 +224,11 @@ class SpectralLaw:
     atoms: tuple[tuple[float, float], ...]
     panels: Panelled
     error: float
+
+    def __repr__(self) -> str:
+        intervals = ", ".join(f"[{shown_number(low)}, {shown_number(high)}]" for low, high in self.edges)
+        masses = ", ".join(f"{shown_number(mass)} at {shown_number(x)}" for x, mass in self.atoms)
+        return f"spectral law on {intervals or 'no interval'}; point masses: {masses or 'none'}"
 
     def density(self, x: np.ndarray) -> np.ndarray:
         """Return the density of the continuous part; zero at the ends of intervals, where it may also diverge."""

@@ -21,7 +21,8 @@ class CertificateCheck:
         layer: the label of the probed matrix, if there are several.
         what: the quantity compared.
         value, expected: the values from the solution and from the check. closeness: the tolerance.
-        note: why the comparison was omitted, or what it leaves out. seconds: the time that it took, which is not saved.
+        note: why the comparison was omitted, or what it leaves out.
+        seconds: the time that it took, which is not saved.
     """
 
     name: str

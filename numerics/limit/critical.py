@@ -54,8 +54,8 @@ class CriticalRate:
     Attributes:
         rate: the critical rate.
         error: error of the root, or half-width of the bracket if no equation applies. low, high: a stable and an
-            unstable rate around it. kind: "mean" if a mode of the mean becomes unstable first, "covariance" if
-            covariances of redrawn noises do.
+            unstable rate around it.
+        kind: "mean" if a mode of the mean becomes unstable first, "covariance" if covariances of redrawn noises do.
         angle: angle on the unit circle of the marginal mode, pi for a mode that alternates in sign; None for
             covariances.
         formula, polynomial: a formula for the rate, and a polynomial that vanishes at it, if elimination gives them.

@@ -65,8 +65,8 @@ class Examined:
     Attributes:
         fixed: largest spectral radius of the correlations of fixed matrices on the contour.
         at: the point at which it is attained.
-        white: spectral radius of the covariances of redrawn noises; infinite if unknown. grows: whether some function
-            fails to be analytic in the disc.
+        white: spectral radius of the covariances of redrawn noises; infinite if unknown.
+        grows: whether some function fails to be analytic in the disc.
         decided: whether stability is decided.
         white_error: error of `white`.
     """

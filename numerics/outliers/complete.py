@@ -66,8 +66,8 @@ class Complete:
     """All eigenvalues with modulus at least one, with a proof that there are no others.
 
     Attributes:
-        values: the eigenvalues. off: radius of discs around them, which together contain the same number of eigenvalues
-            of the matrix.
+        values: the eigenvalues.
+        off: radius of discs around them, which together contain the same number of eigenvalues of the matrix.
         start: a start for a similar matrix.
     """
 

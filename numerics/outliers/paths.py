@@ -65,9 +65,10 @@ Path = list[tuple[list[float], Edges]]
 class Course:
     """Outliers at every time, and those of Monte Carlo replicates.
 
-    Attributes: replicas: the outliers of each replicate, if requested. anew: number of times at which replicates were
-    solved in full instead of continued. unknown: number of times at which replicates have no outliers, because matrices
-    are too large.
+    Attributes:
+        replicas: the outliers of each replicate, if requested.
+        anew: number of times at which replicates were solved in full instead of continued.
+        unknown: number of times at which replicates have no outliers, because matrices are too large.
     """
 
     path: Path

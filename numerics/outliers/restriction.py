@@ -272,8 +272,9 @@ def products(
 
     Each change has low rank, so that all products cost little more than the last one.
 
-    Args: factors: the factors of the last time. sizes: rows of each block by time; its columns are the rows of the next
-        one.
+    Args:
+        factors: the factors of the last time.
+        sizes: rows of each block by time; its columns are the rows of the next one.
     """
     whole = [np.array(factors[-1])]  # products of the last factors, the longest one last
     whole += [np.zeros((len(factor), factors[-1].shape[1])) for factor in reversed(factors[:-1])]

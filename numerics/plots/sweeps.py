@@ -33,10 +33,13 @@ time."""
 class SweepData:
     """A quantity on a grid.
 
-    axes: the values of each parameter; values: of the grid's shape, NaN if missing; errors: their standard errors;
-    simulated, simulated_errors: the values and errors of a simulation. symbols: LaTeX of parameters. diverged: the
-        points without any result; at other points a missing value means that the quantity does not exist there, like an
-        outlier below threshold. label: the quantity as printed on an axis.
+    axes: the values of each parameter.
+    values: an array of the grid's shape, NaN if missing; errors: their standard errors.
+    simulated, simulated_errors: the values and errors of a simulation.
+    symbols: LaTeX of parameters.
+    diverged: the points without any result; at other points a missing value means that the quantity does not exist
+        there, like an outlier below threshold.
+    label: the quantity as printed on an axis.
     """
 
     quantity: str

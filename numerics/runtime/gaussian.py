@@ -46,7 +46,8 @@ AT_ONCE = 4_000_000
 class GaussianFunction:
     """A law of Gaussian arguments and numbers: value(*arguments, *numbers).
 
-    Attributes: slopes: derivatives with respect to the arguments; None if the law jumps.
+    Attributes:
+        slopes: derivatives with respect to the arguments; None if the law jumps.
         kinks: affine functions of the arguments whose zeros are kinks and jumps; None without any.
         kinds: kind of each argument.
         straight: whether it is piecewise linear in one argument.

@@ -318,8 +318,9 @@ class Spread:
 class SampledSites:
     """Diagonal entries of the sites of a sector with a sampled law.
 
-    Attributes: law: the name, in a point, of the values and weights of the law. key: key of the law among order
-        parameters.
+    Attributes:
+        law: the name, in a point, of the values and weights of the law.
+        key: key of the law among order parameters.
         steady: whether the law does not depend on time.
         known: whether the entries are functions of traits, so that the bulk uses their exact law and only A(z) the
             sampled one.

@@ -45,8 +45,9 @@ class LinearTerm:
 
 @dataclass(frozen=True, eq=False)
 class MemoryTerm:
-    """The term coefficient * R[a, noise] * on in the equation of `target`, where (a, noise) = response. fresh: the
-    random matrix is redrawn at each step, so that only equal-time responses enter.
+    """The term coefficient * R[a, noise] * on in the equation of `target`, where (a, noise) = response.
+
+    fresh: whether the random matrix is redrawn at each step, so that only equal-time responses enter.
     """
 
     target: str

@@ -41,12 +41,12 @@ class Vector:
     """A vector over the sites of a sector.
 
     role: "field" has an equation, "product" is a random matrix times a field, "normal" is drawn with the standard
-    deviation scale(p), one if that is None, "constant" is one at all sites, and "law" is a nonlinear law. past: whether
-    its values at all earlier times are needed. idle: whether no result depends on it. lags: the number of earlier
-    values needed at single times, in addition to any past.
+        deviation scale(p), one if that is None, "constant" is one at all sites, and "law" is a nonlinear law.
+    past: whether its values at all earlier times are needed. idle: whether no result depends on it.
+    lags: the number of earlier values needed at single times, in addition to any past.
 
-    In sampled passes, spans: the spans in which it has coordinates; home: the span that stores its past. multiple_of:
-    the field of which it is a multiple at each time. group: vectors of one group share their sites.
+    In sampled passes, spans: the spans in which it has coordinates; home: the span that stores its past.
+    multiple_of: the field of which it is a multiple at each time. group: vectors of one group share their sites.
     """
 
     name: str

@@ -622,8 +622,8 @@ class Verdict:
         outcome: "agrees" if all differences are within three standard errors, "disagrees" if one is beyond the bound
             for all of them together, otherwise "cannot tell".
         compared: number of compared quantities.
-        beyond: names of the quantities that differ by more than three standard errors. expected: the expected number of
-            such quantities if the theory is correct.
+        beyond: names of the quantities that differ by more than three standard errors.
+        expected: the expected number of such quantities if the theory is correct.
         bound: largest difference, in standard errors, expected among this many quantities with this many seeds at the
             confidence of three standard errors.
         seeds: number of seeds that would decide; None if more seeds would not.

@@ -20,7 +20,7 @@ from numerics.runtime.two_time import Wanted
 from numerics.simulation.outermost import at_ends, outermost
 from numerics.simulation.two_time import FollowedFields, check_declared
 from numerics.solution import find_layer
-from numerics.support.formatting import listed
+from numerics.support.formatting import counted, listed
 from numerics.support.labelled import where_defined
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report
@@ -115,6 +115,11 @@ class SimulatedLayer(ArrayRecord):
     lengths: dict[str, int] = field(default_factory=dict)
     weights: dict[str, list[np.ndarray]] = field(default_factory=dict)
     alignment_path: dict[Named, list[list[np.ndarray]]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        which = "all" if self.whole else f"{len(self.eigenvalues[0])} outermost"
+        name = f"layer {self.label}" if self.label else "spectrum"
+        return f"{name} in {counted(len(self.eigenvalues), 'sample')}: {which} of {counted(self.size, 'eigenvalue')}"
 
     @property
     def whole(self) -> bool:

@@ -64,7 +64,9 @@ class NoSpectrum(Exception):
 class FittedOutlier:
     """One singular value beyond an edge.
 
-    Attributes: singular_value: the singular value of W / sqrt(columns). eigenvalue: the eigenvalue of W^T W / rows.
+    Attributes:
+        singular_value: the singular value of W / sqrt(columns).
+        eigenvalue: the eigenvalue of W^T W / rows.
         tracy_widom: distance from the edge in units of the Tracy-Widom scale.
         p_value: probability that noise alone reaches this far; None if the bulk is not Marchenko-Pastur.
         spike: strength of the independent rank-one term with this singular value; None below the bulk.

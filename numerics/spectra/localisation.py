@@ -47,8 +47,9 @@ class TopVectors:
     """Localisation of the left and right singular vector of one of the largest singular values.
 
     Attributes:
-        rank: 0 for the largest singular value. left: the localisation over the rows of the matrix. right: that over its
-            columns.
+        rank: 0 for the largest singular value.
+        left: the localisation over the rows of the matrix.
+        right: that over its columns.
         doubts: reasons not to trust that these are the rows and columns of a learned direction.
     """
 
