@@ -107,7 +107,7 @@ def _derived(problem: Problem, tell: Progress) -> Derivation:
 
 
 def _told(compared: Comparison) -> Told:
-    """Return the part of a document on a comparison, with its figures."""
+    """Return the section of a document that describes a comparison, with its figures."""
     trouble = (*compared.theory.trouble, *compared.simulation.trouble)
     if compared.theory.failed or compared.simulation.failed:
         raise NumericalError(f"{trouble[0]}; or write the derivation alone: --no-simulation")

@@ -48,7 +48,7 @@ class Confirmation:
         point = ProblemPoint.of(self.source, problem_of(self.model, values), None)
         solution = point.solved(BARE)
         if not solution:
-            raise DeriveError("it fails a check of its own")
+            raise DeriveError("it fails its own consistency check")
         return solution
 
     def _same(self, against: Counterexample, solution: Solution) -> tuple[bool | None, str]:

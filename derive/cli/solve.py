@@ -131,7 +131,7 @@ def solve(
         from derive.inputs.problems import makes_a_grid
 
         if makes_a_grid(pairs):
-            raise click.UsageError("--memory belongs to one point; give each parameter one value")
+            raise click.UsageError("--memory applies to a single point; give each parameter one value")
 
     def solved(theory: Any, given: dict[str, Any], progress: Any) -> Solution:
         found: Solution = theory.solve(given, **options, progress=progress)

@@ -41,12 +41,12 @@ parameters, where MP has one). "law" says which of them describes the matrix to 
 extensive, or neither. With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look
 extensive at sizes of a few hundred.
 
-PR is the participation ratio 1 / sum u_i^4 of the vectors of the largest singular value: the number of rows or columns
-that carry it, n / 3 for a random direction. Do not trust it for a value that is not an outlier, lies near the edge
-or has a neighbour within three standard errors. "tail" is the exponent of a power law for the density of the largest
-eigenvalues (maximum likelihood as of Hill, start by Clauset, Shalizi and Newman), with a bootstrap error. It is printed
-only where no bulk law describes the spectrum, the fit is good and an exponential is worse; a log-normal tail is rarely
-excluded.
+PR is the participation ratio 1 / sum u_i^4 of the vectors of the largest singular value: the number of rows or
+columns that carry it, n / 3 for a random direction. Do not trust it for a value that is not an outlier, lies near the
+edge or has a neighbour within three standard errors. "tail" is the exponent of a power law for the density of the
+largest eigenvalues (Hill's maximum-likelihood estimator, start as in Clauset, Shalizi and Newman), with a bootstrap
+error. It is printed only where no bulk law describes the spectrum, the fit is good and an exponential is worse; a
+log-normal tail is rarely excluded.
 
 Singular values come from the smaller Gram matrix, so that an embedding of 50000 x 768 takes seconds; where this
 would leave the smallest fewer than four digits they come from a QR decomposition.

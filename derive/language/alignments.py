@@ -61,8 +61,7 @@ def alignment(direction: Any) -> Alignment:
     value = named_fields(direction)
     if not isinstance(value, FieldAt):
         raise DeclarationError(
-            f"alignment({shown(value)}): name one field such as v(t), or a normal; give anything else an equation, "
-            "and so a field, of its own"
+            f"alignment({shown(value)}): name one field such as v(t), or a normal; declare a field for anything else"
         )
     if value.field.role == "trait":
         raise DeclarationError(f"alignment({shown(value)}): {value.field} is a trait; name a field or a normal")

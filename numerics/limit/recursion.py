@@ -270,7 +270,7 @@ class Step(ResponsesAt):
         return _mean_over(panels) + panels[0].kept[0] * CLOSEST / math.pi, error
 
     def _transfers(self, arcs: list[Arc]) -> tuple[list[list[ArcPanel]], float]:
-        """Return the transfer on panels of arcs of the circle, resolved for its mean, and the error of the mean.
+        """Return the transfer on panels of the circle that resolve its mean, and the error of the mean.
 
         The first arc starts at CLOSEST; below it the density is nearly constant.
         """

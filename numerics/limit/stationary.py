@@ -277,7 +277,7 @@ class LimitAt(ResponsesAt):
         )
 
     def _centre(self, radius: float) -> tuple[np.ndarray, float]:
-        """Return the mean over a circle, and its relative defect from analyticity and convergence."""
+        """Return the mean over a circle, and its relative error from tests of analyticity and convergence."""
         angles, responses, end = self._half_circle(radius)
         values = self.means(radius * np.exp(1j * angles), responses)
         last = self.means(np.array([-radius + 0j]), end[None])[0]

@@ -460,7 +460,7 @@ def _chosen(
     """Return the plan of smallest rank whose basis has an acceptable cutoff, and the smallest such cutoff.
 
     Args:
-        pilot: returns a pass over half of the sites of one replicate, where noise raises the rank above that of all
+        pilot: returns a pass over half of the sites of one replicate; noise gives it a higher rank than a pass over all
             sites.
 
     Raises:

@@ -672,7 +672,7 @@ def test_a_layer_of_a_theory_file_is_chosen():
         ('{"bulk_edges": [[0, 4, 5]], "outliers": []}', "list of [low, high]"),
         ('{"bulk_edges": [], "outliers": []}', "no bulk"),
         ('{"bulk_edges": [[-2, 2]], "outliers": []}', "negative eigenvalues"),
-        ('{"bulk_edges": [[0, 4]], "outliers": [NaN]}', "NaN is not a number of JSON"),
+        ('{"bulk_edges": [[0, 4]], "outliers": [NaN]}', "NaN is not a JSON number"),
         ('{"bulk_edges": [[0, 4]], "outliers": [1e400]}', "too large"),
         ('{"bulk_edges": [[0, 4]], "outliers": [' + "9" * 400 + "]}", "400 digits"),
         ("[" * 500 + "]" * 500, "nested"),
