@@ -232,7 +232,7 @@ class Layer(ArrayRecord):
         found = self.law.transform(points, -1 if side == "below" else 1)
         if not np.isfinite(found).all():
             where = points[~np.isfinite(found)].flat[0].real
-            raise ParameterError(f"the resolvent is infinite at z = {where:.6g}; take z elsewhere")
+            raise ParameterError(f"the resolvent is infinite at z = {where:.6g}; choose another z")
         return found if np.iscomplexobj(points) or inside.any() else found.real
 
     def checked_points(self, z: Any, side: str | None) -> np.ndarray:

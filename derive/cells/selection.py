@@ -235,7 +235,7 @@ class CellSelection:
         return True
 
     def _others(self, point: Point, inner: Sequence[sp.Symbol]) -> Point:
-        """Return a point completed by values of the open parameters, except `inner` ones."""
+        """Complete a point by values of the open parameters other than `inner` ones."""
         usual = self.region.typical
         return {**{p: v for p, v in usual.items() if p not in point and p not in inner}, **point}
 

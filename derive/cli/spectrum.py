@@ -37,7 +37,7 @@ it 999 times out of 1000. Above that bound the bulk is near Marchenko-Pastur (KS
 edge), and an outlier must also clear the misfit of the edge; otherwise it is not Marchenko-Pastur, and values beyond
 the edge form a tail. Neither gets p-values. In these cases, and if more than 5% lie beyond, the law of one gradient
 step with extensively many outputs is fitted too (one of the settings that ship; scale, chi and gamma are three
-parameters, where MP has one). "law" says which of them describes the matrix to within what noise allows: MP,
+parameters, where MP has one). "law" says which of them describes the matrix up to noise: MP,
 extensive, or neither. With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look
 extensive at sizes of a few hundred.
 

@@ -222,7 +222,7 @@ def _has_name(declared: Declared, name: str) -> bool:
 
 
 def _hint(declared: Declared, name: str) -> str:
-    """Return a hint, with an existing name, on how a value is set."""
+    """Return a hint on how to set a value, with an existing name as an example."""
 
     model = declared.member({})
     names = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]

@@ -2,8 +2,8 @@
 
 The first line describes the sweep: declaration, parameters, options and versions. Each other line contains a
 fingerprint of that, the name of a unit and its results. Every line ends with its own digest, so a modified line is
-refused by its number. Lines are in the order of completion; sorted, they are the same bytes regardless of the workers.
-A line truncated by a crash or a full disk is computed again.
+refused and its number reported. Lines are in the order of completion; sorted, they are the same bytes regardless of the
+workers. A line truncated by a crash or a full disk is computed again.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
     """Return a damped fixed-point iteration of the bulk equations, compiled.
 
     Each equation is solved for its own response in turn. The function takes points z, start values, reference values of
-    the resolvent, a tolerance and the most iterations. It stops when the resolvent is within the tolerance of the
-    reference, which is the criterion most favourable to it.
+    the resolvent, a tolerance and the maximum number of iterations. It stops when the resolvent is within the tolerance
+    of the reference, which is the criterion most favourable to it.
     """
     index = branch.resolvent_index
     slope = np.abs(branch.equations(np.array([1j * branch.start.height]), branch.start.responses[None])[2][0])

@@ -37,7 +37,7 @@ class Sums:
 
     @staticmethod
     def of(terms: Terms, one: int) -> Sums:
-        """Return the sums from terms (index of the sum, coefficient, monomial); `one` is the index of the constant."""
+        """Build the sums from terms (index of the sum, coefficient, monomial); `one` is the index of the constant."""
         terms = sorted(terms, key=lambda term: term[0])
         most = max((len(monomial) for _, _, monomial in terms), default=0) or 1
         factors = np.full((most, len(terms)), one)

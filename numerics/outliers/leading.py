@@ -110,7 +110,7 @@ def _of_all(matrix: np.ndarray, floor: float) -> Leading:
 
 
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the span of columns from the eigenvectors of their Gram matrix, applied twice.
+    """Return an orthonormal basis of the span of columns from the eigenvectors of their Gram matrix, in two passes.
 
     Matrix products take less time than Householder reflections. Linearly dependent columns leave rounding errors, which
     the second pass normalises.

@@ -87,8 +87,9 @@ def trait_of_density(rng: np.random.Generator, xp: Any, size: int, density: Any,
 
 
 def _spread(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Return equally spaced numbers in (0, 1) with a common random shift, in random order. Each is uniform, so that
-    means are unbiased."""
+    """Return equally spaced numbers in (0, 1) with a common random shift, in random order. Each of them is uniformly
+    distributed, so that means are unbiased.
+    """
     return (rng.permutation(size) + rng.random()) / size
 
 

@@ -115,8 +115,8 @@ def extend(
     """Orthogonalise values against a basis and extend it.
 
     A direction below the relative variance cutoff `tolerance` is truncated, as is a direction for which there is no
-    space. With two cutoffs, directions below the second are truncated, and those above the first reserve a place.
-    Passes with different second cutoffs thus share the normals of common directions.
+    space. With two cutoffs, directions below the second are truncated, and places are reserved for those above the
+    first. Passes with different second cutoffs thus share the normals of common directions.
 
     Returns:
         The coordinates of the values, a factor of the covariance of the truncated part (labels x labels), and the

@@ -172,8 +172,9 @@ class SimulatedLayer(ArrayRecord):
         )
 
     def outlier_overlaps(self, side: str) -> np.ndarray:
-        """Return squared overlaps with the spikes of the vectors of separated eigenvalues after the last step: one row
-        per seed."""
+        """Return the squared overlaps between the spikes and the vectors of separated eigenvalues after the last step:
+        one row per seed.
+        """
         return self._of_outliers(self.overlaps[side])
 
     def outlier_alignments(self, name: str, side: str) -> np.ndarray:
@@ -311,7 +312,7 @@ def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
 
 
 def smaller_size(solver: Solver, values: dict[str, Any], size: int) -> int | None:
-    """Return about half a size, for extrapolation; None unless the ratios give whole sizes of all sectors at both
+    """Return a size of about half, for extrapolation; None unless the ratios give whole sizes of all sectors at both
     sizes.
     """
     point = solver.numbers(values)
