@@ -267,7 +267,7 @@ class Reader:
 
         try:
             if size(node, self.within) > FORMULA_NODES.most:
-                raise self.error(text, f"has more than {FORMULA_NODES} with its definitions expanded; define less")
+                raise self.error(text, f"has more than {FORMULA_NODES} with its definitions expanded; shorten it")
         except RecursionError:
             raise self.error(text, "is nested too deeply; split it with define") from None
 

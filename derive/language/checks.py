@@ -513,7 +513,7 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
             )
         if not clock.endpoint and before == 0:
             raise DeclarationError(
-                f"{where}, but {clock} ends at {clock.steps} - 1; take it there, or omit endpoint=False"
+                f"{where}, but {clock} ends at {clock.steps} - 1; use that time, or omit endpoint=False"
             )
         if not sp.expand(value.time - timed[0].time).is_Integer:
             raise DeclarationError(
