@@ -102,7 +102,7 @@ def _plain(arrays: np.ndarray | Sequence[np.ndarray] | None) -> list[Any] | None
 
 
 def find_layer(layers: Sequence[L], label: int | str | None, setting: str) -> L:
-    """Return the layer with a label, the first one if None."""
+    """Return the layer with a label, by default the first."""
     labels = [layer.label for layer in layers]
     if not labels:
         raise ParameterError(f"there are no spectra: {setting} probes no matrix, or layer=none was given")
@@ -411,7 +411,7 @@ class Prediction(ArrayRecord):
         return self.errors is None
 
     def layer(self, label: int | str | None = None) -> Layer:
-        """Return one probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label, by default the first."""
         return find_layer(self.layers, label, self.setting)
 
     @property

@@ -20,8 +20,8 @@ Show the bulk and the outliers of every weight matrix in a checkpoint you alread
 
 FILE is .npz, .safetensors, or a PyTorch state dict (.pt, .pth, .bin) where torch is installed. Nothing in it is ever
 executed: pickled objects are refused, and torch loads weights only. With AFTER, a later checkpoint of the same
-network, each matrix is shown before and after. A damaged array is listed and skipped; arrays that hold the numbers of
-another are shown once.
+network, each matrix is shown before and after. A damaged array is listed and skipped; duplicate arrays are shown
+once.
 
 At the start of training a weight matrix is noise, and its singular values follow the law of Marchenko and Pastur
 (MP); learning first appears as a few singular values that leave this bulk. For each matrix of R rows and C

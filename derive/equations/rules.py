@@ -388,7 +388,7 @@ def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
 def _too_many_times(average: Mean, where: str) -> DeclarationError:
     return DeclarationError(
         f"{where}: {shown(average)} in the sum over earlier times s is of values at s and at another time; such a mean "
-        "may only be of one vector at s times another, without labels, and multiply a vector alone"
+        "must be that of one vector at s times another, without labels, and may multiply only a vector"
     )
 
 

@@ -159,7 +159,7 @@ def formula(variables: str, doc: str = "", **named: str) -> Choice:
     x**3 + x
     """
     if not named:
-        raise DeclarationError("formula(...): give at least one by name, which is the default: tanh='tanh(x)'")
+        raise DeclarationError("formula(...): name at least one formula; the first is the default: tanh='tanh(x)'")
     names = tuple(variables.split())
     for name, text in named.items():
         read_formula(text, names, f"formula({name}={text!r})")

@@ -48,7 +48,7 @@ class Simulation(PointResult, Samples):
         return int(self.made.options["seeds"])
 
     def layer(self, label: int | str | None = None) -> SimulatedLayer:
-        """Return one probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label, by default the first."""
         self._check_numbers()
         return super().layer(label)
 

@@ -74,7 +74,7 @@ class Solution(PointResult, Prediction):
         )
 
     def layer(self, label: int | str | None = None) -> Layer:
-        """Return one probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label, by default the first."""
         self._check_numbers()
         return super().layer(label)
 

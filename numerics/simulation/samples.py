@@ -224,7 +224,7 @@ class Samples(ArrayRecord):
         return self.about.name
 
     def layer(self, label: int | str | None = None) -> SimulatedLayer:
-        """Return one probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label, by default the first."""
         return find_layer(self.layers, label, self.setting)
 
     @property

@@ -677,7 +677,7 @@ def test_a_layer_of_a_theory_file_is_chosen():
         ('{"bulk_edges": [[0, 4]], "outliers": [' + "9" * 400 + "]}", "400 digits"),
         ("[" * 500 + "]" * 500, "nested"),
         ('{"bulk_edges": [[0, 4]], "outliers": ["a"]}', "finite"),
-        ('{"bulk_edges": [[0, 4]], "outliers": [5], "outlier_errors": [1, 2]}', "as many"),
+        ('{"bulk_edges": [[0, 4]], "outliers": [5], "outlier_errors": [1, 2]}', "same length"),
         ('{"bulk_edges": [[0, 4]], "outliers": 5}', "list of numbers"),
     ],
 )
