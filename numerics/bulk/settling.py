@@ -78,7 +78,7 @@ def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> Numerica
     """
     names = " and ".join(name for _, name in densities)
     cures = {
-        "trait": "take values and weights instead of a density, or cut it off where it is thin",
+        "trait": "use values and weights instead of a density, or truncate it where it is small",
         "field": "use a smoother function of it there",
     }
     cure = " or ".join(cures[kind] for kind in dict.fromkeys(kind for kind, _ in densities))

@@ -90,8 +90,8 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
         nodes *= 2
         if nodes > MOST:
             raise NumericalError(
-                f"the critical rate has not converged with {nodes // 2} values of the density of a trait; cut its "
-                "density off, or take values and weights instead"
+                f"the critical rate has not converged with {nodes // 2} values of the density of a trait; "
+                "truncate the density, or use values and weights instead"
             )
         finer = _Search(of, point_at, nodes).critical(critical.rate, NEAR)
         moved, critical = abs(finer.rate - critical.rate), finer

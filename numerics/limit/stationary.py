@@ -75,7 +75,7 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
         if nodes >= MOST:
             raise NumericalError(
                 f"the averages over the density of a trait have not converged: with {nodes} nodes results still "
-                f"change by {moved:.1e}; cut its density off, or take values and weights instead"
+                f"change by {moved:.1e}; truncate the density, or use values and weights instead"
             )
         nodes *= 2
         finer = limit_at(limit, p, nodes).rested()
