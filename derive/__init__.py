@@ -1,9 +1,9 @@
 """Derive two-level dynamical mean-field theories of random matrices and trained networks.
 
-A declaration imports its words from here; see the README, "Declare your own model". It also exports the verbs:
-`derive.load(...)` returns a model that solves, simulates, compares, sweeps and more. SymPy is imported on first access,
-so that the command line starts quickly. Editors and type checkers read the imports below, which never run; a new word
-must be added to both lists.
+Declarations import the words of the language from here; see the README, "Your own model in thirty lines". It also
+exports the verbs: `derive.load(...)` returns a model that solves, simulates, compares, sweeps and more. SymPy is
+imported on first access, so that the command line starts quickly. Editors and type checkers read the imports below,
+which never run; a new word must be added to both lists.
 """
 
 from __future__ import annotations

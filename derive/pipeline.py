@@ -1,4 +1,4 @@
-"""From a declaration to all derived records: one line per stage."""
+"""Run all stages on a declaration, one line per stage."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ STAGES = (*TRAINING_STAGES, *PROBE_STAGES)
 def derive_model(model: Model) -> Derivation:
     """Derive all records of a declaration.
 
-    Declarations that cannot be derived are refused here. Eliminations take the longest time and refuse nothing; they
-    run when the pencil or the bulk of a probed matrix is first accessed, and are cached.
+    Declarations that cannot be derived are refused here. Eliminations take most of the time and never refuse a
+    declaration; they run, and are cached, when the pencil or the bulk of a probed matrix is first accessed.
     """
     derivation = Derivation(model)
     spectra = dict(model.probes)
@@ -107,13 +107,13 @@ class Derivation(Displayed):
 
     @cached_property
     def limit(self) -> StationaryLimit:
-        """The stationary limit of training; refused unless its laws are linear and the same at all times."""
+        """The stationary limit of training; an error unless all laws are linear and the same at all times."""
         with wording(self.as_declared):
             return find_limit(self.saddle, self.order)
 
     @cached_property
     def recursion(self) -> Recursion:
-        """The repeated training step; refused unless its laws are linear and the same at all times."""
+        """The training step as a linear map; an error unless all laws are linear and the same at all times."""
         with wording(self.as_declared):
             return find_recursion(self.saddle, self.order)
 
@@ -136,8 +136,10 @@ class Derivation(Displayed):
 
     @property
     def probe(self) -> ProjectedProbe:
-        """The projection of the first probed matrix, like blocks, pencil and bulk below; `probes` has all of them by
-        label."""
+        """The projection of the first probed matrix; blocks, pencil and bulk also refer to it.
+
+        `probes` has all matrices by label.
+        """
         return self.first.probe
 
     @property
@@ -231,7 +233,7 @@ class DerivedProbe(Displayed):
     stages = STAGES
 
     def record(self, stage: str) -> Record:
-        """The record of a stage, including its part of the training level."""
+        """The record of a stage, together with its part of the training level."""
         whole = self.training
         if stage == "average":
             return whole.average.joined(self.average)

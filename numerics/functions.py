@@ -22,12 +22,7 @@ from numerics.training.trained import Trained
 
 
 def hosted(compute: Callable[[np.ndarray, bool], np.ndarray], shape: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Return a function of a vector x that JAX can compile, map and differentiate once; second derivatives are NaN.
-
-    Args:
-        compute: returns at x (values, False) or (values with derivatives along a last axis, True).
-        shape: of the values.
-    """
+    """Return a function of a vector x that JAX can compile, map and differentiate once; second derivatives are NaN."""
 
     def called(x: Array, slopes: bool) -> Array:
         behind = (1 + len(x),) if slopes else ()
@@ -163,8 +158,9 @@ def sampled_function(
 
 
 def _quantity(solver: Solver, quantity: str, label: str | None, forward: Callable[[Point], Any]) -> tuple[Any, Any]:
-    """Return the function that evaluates a quantity from order parameters and observables, and whether it needs order
-    parameters; None if it needs neither."""
+    """Return the function that computes a quantity from order parameters and observables, and whether it needs order
+    parameters; None if it needs neither.
+    """
     if quantity not in ("outlier", "edge"):
         return (lambda p, order, observables: observables[quantity]), False
     matrix = solver.matrix(label or "")
@@ -195,7 +191,7 @@ def needs_training(solver: Solver, quantity: str, label: str | None) -> bool:
 
 
 def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
-    """Raise for an edge or an outlier whose algorithm branches on parameter values."""
+    """Raise for an edge or an outlier if its algorithm branches on parameter values."""
     if matrix.bulk.settles:
         raise NumericalError(
             f"the bulk of {name} is an average over a density, whose number of nodes varies from point to point; its "

@@ -71,13 +71,13 @@ class ProbedMatrix:
         return self.bulk.moves or bool(self.probe.measured)
 
     def recalled(self, p: Point, given: Mapping[str, Any]) -> Point:
-        """Return a completed point from stored numbers, as `given_to` returns them."""
+        """Return a completed point from the stored numbers that `given_to` returned."""
         return replaced(
             self.probe.begun(p), **{name: Table(x) if isinstance(x, np.ndarray) else x for name, x in given.items()}
         )
 
     def given_to(self, p: Point, completed: Point) -> dict[str, Any]:
-        """Return the numbers of the training level in a completed point as plain data."""
+        """Return the numbers from the training level in a completed point, as plain data."""
         if not self.moves:
             return {}
         more = {name: x for name, x in vars(completed).items() if name not in vars(p)}
@@ -136,8 +136,8 @@ class Solver:
         return next(matrix for matrix in self.matrices if matrix.label == label)
 
     def point(self, values: dict[str, Any], checked: bool = False) -> Point:
-        """Return parameter values and data as generated functions take them. checked: whether the values are known to
-        satisfy the conditions of the setting."""
+        """Return parameter values and data in the form that generated functions take. checked: whether the values are
+        known to satisfy the conditions of the setting."""
         sizes = {**values, "times": self.times(values)}
         return replaced(
             self.numbers(values, checked), **{d.name: checked_array(d.name, d.axes, sizes) for d in self.setting.data}
@@ -223,7 +223,7 @@ class Solver:
             values: parameter values.
             matrix: the probed matrix; by default the first.
             order: order parameters, for a bulk that depends on the training level.
-            given: stored numbers instead, as `ProbedMatrix.given_to` returns them.
+            given: instead of these, the stored numbers that `ProbedMatrix.given_to` returned.
         """
         matrix, p = matrix or self.matrices[0], self.numbers(values)
         if given:
@@ -245,7 +245,7 @@ class Solver:
 
 
 def _check(demand: Demand, p: Point) -> None:
-    """Raise if a number of the declaration violates its condition at a point."""
+    """Raise if a number of the declaration violates its condition at these parameters."""
     times = None if demand.times is None else demand.times(p)
     with np.errstate(all="ignore"):
         try:

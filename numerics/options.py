@@ -1,4 +1,4 @@
-"""Options of every computation, each declared once: its values, default, help and cost.
+"""The options of all computations, each declared once with its values, default, help and cost.
 
 The command line, the Python verbs, sweeps and the units of work of a cluster all read this record. Importing it loads
 neither NumPy nor JAX.
@@ -76,7 +76,7 @@ def one_of(*words: str) -> OptionDomain:
 
 
 def _are_names(value: Any) -> bool:
-    """Return whether a value is one name or several, each a text or three texts as in ("C", "a", "b")."""
+    """Return whether a value is one name or several, each either a text or three texts, as in ("C", "a", "b")."""
     return _is_text(value) or (
         isinstance(value, Iterable) and all(_is_text(name) or _is_triple(name) for name in value)
     )
@@ -125,7 +125,7 @@ class Options:
         whole(100),
         "Number of Monte Carlo samples of the single-site process, for laws that are neither linear nor "
         "functions of Gaussian fields.",
-        cost="Time and memory grow in proportion; standard errors fall as its square root.",
+        cost="Time and memory are proportional to it; standard errors fall as its square root.",
         metavar="N",
     )
     seed: int = option(0, whole(0), "Seed of the random numbers: the same seed gives the same result.", metavar="N")
@@ -134,7 +134,7 @@ class Options:
         whole(2),
         "Sampled laws: largest rank of the basis that represents the past of each field; by default as large as "
         "memory allows.",
-        cost="Time and memory grow in proportion.",
+        cost="Time and memory are proportional to it.",
         metavar="R",
     )
     memory: float | None = option(
@@ -146,9 +146,9 @@ class Options:
     path: bool | Sequence[int] | None = option(
         None,
         OptionDomain(_are_times, "True, False or a list of times"),
-        "The spectrum at every time, not only at the end; by default where a model names its layers, but not for "
-        "eigenproblems of more than 1000 rows.",
-        cost="One eigenproblem per time.",
+        "Compute the spectrum at every time, not only at the end; this is the default if a model names its layers, but "
+        "not for eigenproblems of more than 1000 rows.",
+        cost="It takes one eigenproblem per time.",
     )
     overlaps: bool | None = option(
         None,
@@ -160,8 +160,8 @@ class Options:
         None,
         one_of("all", "ends"),
         "All eigenvalues of each sample, or only the ends of its spectrum. By default commands compute only the ends "
-        "for sizes of {LARGE} and more, unless a histogram or a file needs the others.",
-        cost="The ends take a time that grows as D^2, all eigenvalues as D^3.",
+        f"for sizes of {LARGE} and more, unless a histogram or a file needs the others.",
+        cost="Computing the ends takes a time that grows as D^2, computing all eigenvalues as D^3.",
     )
     align: Sequence[str] = option(
         (),
@@ -181,9 +181,9 @@ class Options:
     certify: bool | None = option(
         None,
         YES_OR_NO,
-        "Check the numbers against independent computations; by default only fast checks at a single point, and none "
-        "on a grid.",
-        cost="At most a quarter of the time of a solution by default; --certify also counts the zeros of a large A(z).",
+        "Check the results by independent computations; by default only fast checks are made at a single point, and "
+        "none on a grid.",
+        cost="The default takes at most a quarter of the solution time; --certify also counts zeros of a large A(z).",
     )
     size: int = option(
         1000,

@@ -35,7 +35,7 @@ Place = tuple[str, float, float, int]
 
 
 class Labelled(Protocol):
-    """The spectrum of a probed matrix, of the theory or simulated."""
+    """The spectrum of a probed matrix, from theory or from simulation."""
 
     @property
     def label(self) -> str: ...
@@ -102,7 +102,7 @@ def _plain(arrays: np.ndarray | Sequence[np.ndarray] | None) -> list[Any] | None
 
 
 def find_layer(layers: Sequence[L], label: int | str | None, setting: str) -> L:
-    """Return the layer with a label, the first one if None."""
+    """Return the layer with a label, by default the first."""
     labels = [layer.label for layer in layers]
     if not labels:
         raise ParameterError(f"there are no spectra: {setting} probes no matrix, or layer=none was given")
@@ -121,7 +121,7 @@ class Layer(ArrayRecord):
     outliers: np.ndarray
     """Descending, repeated by multiplicity."""
     outlier_errors: np.ndarray | None
-    """One standard error each; None if the outliers are exact."""
+    """The standard error of each outlier; None if the outliers are exact."""
     diagnostics: LayerDiagnostics
     """How the spectrum was computed, and how accurately: `residual`, `condition`, `bulk.nodes`, `undecided` and
     more."""
@@ -148,11 +148,11 @@ class Layer(ArrayRecord):
     overlaps: Mapping[str, np.ndarray] | None = None
     """By side the squared overlaps of the outliers' vectors with the span of the spikes; NaN if not available."""
     overlap_errors: Mapping[str, np.ndarray] | None = None
-    """Their standard errors; None if they are exact."""
+    """The standard errors of the alignments along the path; None if they are exact."""
     outlier_alignments: tuple[OutlierAlignment, ...] = ()
     """Squared cosines of the outliers' vectors with each declared direction."""
     outlier_alignment_path: tuple[tuple[OutlierAlignment, ...], ...] | None = None
-    """The same at each time, of the outliers present then; None if the path was not requested."""
+    """The alignments of the outliers present at each time; None if the path was not requested."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """Values from the training level that the bulk takes as parameters."""
 
@@ -187,26 +187,27 @@ class Layer(ArrayRecord):
 
     @property
     def alignments(self) -> ByDirection:
-        """By the name of alignment(...) and by side the squared cosines of the outliers' vectors with that direction:
-        one row per outlier, then its times and labels, if it has several."""
+        """The squared cosines of the outliers' vectors with each direction, by the name of alignment(...) and by side:
+        one row per outlier, then the times and labels of the direction, if it has several.
+        """
         return _by_name(self.outlier_alignments)
 
     @property
     def alignment_errors(self) -> ByDirection | None:
-        """One standard error each; None if they are exact."""
+        """The standard error of each alignment; None if they are exact."""
         if any(one.errors is None for one in self.outlier_alignments):
             return None
         return _by_name(self.outlier_alignments, errors=True) or None
 
     @property
     def alignment_path(self) -> tuple[ByDirection, ...] | None:
-        """The same at each time, of the outliers present then; None if the path was not requested."""
+        """The alignments of the outliers present at each time; None if the path was not requested."""
         path = self.outlier_alignment_path
         return None if path is None else tuple(map(_by_name, path))
 
     @property
     def alignment_path_errors(self) -> tuple[ByDirection, ...] | None:
-        """Their standard errors; None if they are exact."""
+        """The standard errors of the alignments along the path; None if they are exact."""
         path = self.outlier_alignment_path
         if path is None or any(one.errors is None for now in path for one in now):
             return None
@@ -223,15 +224,15 @@ class Layer(ArrayRecord):
     def resolvent(self, z: Any, side: str | None = None) -> np.ndarray:
         """Return G(z), the mean of 1 / (z - eigenvalue) over the bulk, including atoms, at any complex z.
 
-        On the support it has two limits: side="above" is that from the upper half plane, whose imaginary part is -pi
-        times the density, side="below" that from the lower one. Elsewhere no side is needed.
+        On the support it has two limits: side="above" is the limit from the upper half plane, whose imaginary part is
+            -pi times the density; side="below" is the limit from the lower half plane. Elsewhere no side is needed.
         """
         points = self.checked_points(z, side)
         inside = self.on_support(points)
         found = self.law.transform(points, -1 if side == "below" else 1)
         if not np.isfinite(found).all():
             where = points[~np.isfinite(found)].flat[0].real
-            raise ParameterError(f"the resolvent is infinite at z = {where:.6g}; take z elsewhere")
+            raise ParameterError(f"the resolvent is infinite at z = {where:.6g}; choose another z")
         return found if np.iscomplexobj(points) or inside.any() else found.real
 
     def checked_points(self, z: Any, side: str | None) -> np.ndarray:
@@ -255,9 +256,10 @@ class Layer(ArrayRecord):
         return found
 
     def outermost(self, size: int, lower: bool = False) -> float:
-        """Return the mean of the largest of `size` eigenvalues if no outlier is above the bulk, or of the smallest.
+        """Return the mean of the largest (or smallest) of `size` eigenvalues if no outlier lies beyond the bulk.
 
-        It is the edge with the shift of the Tracy-Widom law of real symmetric matrices, which falls as size^(-2/3).
+        It is the edge plus the mean shift of the Tracy-Widom law for real symmetric matrices, which falls as
+        size^(-2/3).
         """
         number = isinstance(size, numbers.Real) and not isinstance(size, (bool, np.bool_))
         if not number or not size >= 1 or size % 1:
@@ -281,8 +283,9 @@ class Layer(ArrayRecord):
         return "below the bulk" if value < min(ends) else "in a gap"
 
     def alignment_rows(self) -> list[tuple[str, str]]:
-        """Return squared cosines with directions, for people: "direction|side|outlier|time" with a number, at a handful
-        of times, for each outlier, equal ones once; averaged over labels."""
+        """Return squared cosines with directions for display, as "direction|side|outlier|time" with a number, averaged
+        over labels: at a handful of times, for each outlier, with equal outliers once.
+        """
         rows = []
         for one in self.outlier_alignments:
             for first, count, _ in grouped(self.outliers):
@@ -296,8 +299,10 @@ class Layer(ArrayRecord):
         return rows
 
     def alignment_path_rows(self) -> list[tuple[str, str]]:
-        """Return squared cosines along the path, for people: "direction|side|outlier|time" with a number, at a handful
-        of the times with outliers, for the first of them; a direction with times is taken at the same one."""
+        """Return squared cosines of the first outlier along the path for display, as "direction|side|outlier|time" with
+        a number, at a handful of the times with outliers. A direction that depends on time is evaluated at the same
+        time.
+        """
         path = self.outlier_alignment_path or ()
         found = []
         times = [time for time, now in enumerate(path) if now]
@@ -311,7 +316,7 @@ class Layer(ArrayRecord):
         return found
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the displayed quantities and their numbers; equal outliers once, with their multiplicity."""
+        """Return the displayed quantities with their numbers; equal outliers appear once, with their multiplicity."""
         edges = ", ".join(f"[{shown_number(a)}, {shown_number(b)}]" for a, b in self.bulk_edges)
         found = [("bulk", edges or "none")]
         errors = self.outlier_errors
@@ -406,7 +411,7 @@ class Prediction(ArrayRecord):
         return self.errors is None
 
     def layer(self, label: int | str | None = None) -> Layer:
-        """Return one probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label, by default the first."""
         return find_layer(self.layers, label, self.setting)
 
     @property
@@ -421,17 +426,17 @@ class Prediction(ArrayRecord):
 
     @property
     def outlier_errors(self) -> np.ndarray | None:
-        """One standard error each; None if the outliers are exact."""
+        """The standard error of each outlier; None if the outliers are exact."""
         return self.layer().outlier_errors
 
     @property
     def overlaps(self) -> Mapping[str, np.ndarray] | None:
-        """By side their squared overlaps with the span of the spikes."""
+        """The squared overlaps of the outliers' vectors with the span of the spikes, by side."""
         return self.layer().overlaps
 
     @property
     def alignments(self) -> ByDirection:
-        """By name and side their squared cosines with declared directions."""
+        """The squared cosines of the outliers' vectors with declared directions, by name and side."""
         return self.layer().alignments
 
     @property
@@ -451,9 +456,9 @@ class Prediction(ArrayRecord):
 
     @property
     def C(self) -> Kernels:
-        """Correlations of the named fields: `s.C["a", "b"]` has <a(t) b(s)>; `.values`, `.errors`, `.axes`.
+        """Correlations of the named fields: `s.C["a", "b"]` is <a(t) b(s)>, with `.values`, `.errors` and `.axes`.
 
-        Each is computed on first access. A pickled or saved result contains those computed so far.
+        Each correlation is computed on first access. A pickled or saved result contains those computed so far.
         """
         return self._kernels("C")
 
@@ -482,7 +487,7 @@ class Prediction(ArrayRecord):
         return [{name: complex(*value) for name, value in self.traces[key].items()} for key in keys]
 
     def compute_two_time(self, wanted: Wanted) -> None:
-        """Compute two-time functions, those of one call in one pass, and store them in `two_time`."""
+        """Compute two-time functions, all of one call in a single pass, and store them in `two_time`."""
         missing = tuple(name for name in checked(self.about, wanted) if name not in self.two_time)
         if missing and self.solver is None:
             raise NoTwoTime(f"{missing[0]} was not computed before this result was saved; solve again and compute it")
@@ -506,8 +511,8 @@ class Prediction(ArrayRecord):
         matrices.
 
         beside="A": tr R A; between="A": tr R A R; between=("A", "B"): tr R A R B, for matrices that the declaration
-        names in spectrum(..., between={"A": ...}); all divided by the number of sites. On the bulk, where the resolvent
-        has two limits, side="above" or side="below" selects the half plane. By default it is that of the first layer.
+        names in spectrum(..., between={"A": ...}); all are divided by the number of sites. On the bulk, where the
+        resolvent has two limits, side="above" or side="below" selects the half plane. The default is the first layer.
 
         >>> import derive
         >>> from derive.api.example import SPIKE
@@ -541,7 +546,7 @@ class Prediction(ArrayRecord):
 
     def resolvents(self, z: Any, layer: int | str | None = None, side: str | None = None) -> list[dict[str, Any]]:
         """Return all available traces at each z as plain data: G, and for matrices A and B between resolvents "A" for
-        tr R A, "A R" for tr R A R and "A R B" for tr R A R B; numbers as [real part, imaginary part]."""
+        tr R A, "A R" for tr R A R and "A R B" for tr R A R B; numbers are [real part, imaginary part]."""
         found = self.layer(layer)
         points = np.atleast_1d(found.checked_points(z, side)).astype(complex).ravel()
         values = [{"G": complex(g)} for g in np.atleast_1d(found.resolvent(points, side))]
@@ -560,7 +565,7 @@ class Prediction(ArrayRecord):
 
 
 def _traces(solver: Solver, solution: Prediction, label: str, places: Sequence[Place]) -> list[dict[str, list[float]]]:
-    """Return traces at some points; those in the lower half plane are conjugate."""
+    """Return traces at some points; in the lower half plane they are complex conjugates of those in the upper one."""
     matrix, layer = solver.matrix(label), solution.layer(label)
     assert matrix.traces is not None, "requested only if there are some"
     z = np.array([complex(re - layer.shift, im) for _, re, im, _ in places])

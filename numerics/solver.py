@@ -192,7 +192,9 @@ def solve_many(
 
 
 def _along(options: Options) -> bool | None:
-    """Return whether the outliers are needed at every time; None if layers have names and eigenproblems are small."""
+    """Return whether the outliers are needed at every time; None if they are needed only where layers have names and
+    eigenproblems are small.
+    """
     return options.path if options.path is None else bool(options.path)
 
 
@@ -221,8 +223,11 @@ def _pose_together(
     layers: Sequence[str] | None,
     path: bool | None,
 ) -> list[dict[Probe, LayerProblem]]:
-    """Return the outlier problem of each point. Points with a common bulk share it, and it is evaluated for all of them
-    at once. Failures are deferred to the point at which the result is needed."""
+    """Return the outlier problem of each point.
+
+    Points with a common bulk share it, and it is evaluated for all of them at once. Failures are deferred until the
+    result is needed.
+    """
     branches: dict[tuple[Any, ...], Branch] = {}
     wanted: dict[tuple[Any, ...], list[float]] = {}
     found: list[dict[Probe, LayerProblem]] = [{} for _ in points]
@@ -441,7 +446,7 @@ def _bulk_errors(problem: SpikedProblem, law: SpectralLaw, nearby: Nearby) -> tu
 def _estimated(
     problem: SpikedProblem, blurs: Blurs, here: list[float], replicas: Replicas, nearby: Nearby
 ) -> tuple[list[float], list[float], UndecidedOutlier | None]:
-    """Return bias-corrected outliers, their errors, and an undecided outlier, if there is one."""
+    """Return bias-corrected outliers, their errors, and an undecided outlier if there is one."""
     undecided = None
     estimates = estimated_outliers(here, replicas.positions, nearby)
     settled = [_settled(problem, blurs, z, *one) for z, one in zip(here, estimates, strict=True)]
@@ -502,13 +507,13 @@ def _steps(solver: Solver, p: Point, values: Mapping[str, Any]) -> Steps:
 
 @dataclass(frozen=True)
 class Blurs:
-    """The standard error of each edge of a bulk that depends on sampled quantities; without edges for others."""
+    """The standard error of each edge of a bulk that depends on sampled quantities; empty for any other bulk."""
 
     errors: dict[float, float]
 
     @staticmethod
     def of(law: SpectralLaw, found: list[list[float | None]] | None) -> Blurs:
-        """Return the error of an edge; an edge without one has the largest error of the others."""
+        """Return the error of an edge; an edge without an error gets the largest error of the others."""
         if found is None:
             return Blurs({})
         worst = max((error for pair in found for error in pair if error is not None), default=0.0)
@@ -520,9 +525,12 @@ class Blurs:
 
 
 def _settled(problem: SpikedProblem, blurs: Blurs, z: float, value: float, error: float) -> tuple[float, float, bool]:
-    """Return an outlier, its error, and whether it is certain. If it is lost, or lies inside the bulk after bias
-    correction, or is closer to the edge than the error of either, it remains at its uncorrected position; the distance
-    to the edge and the error of the edge are then added to its error."""
+    """Return an outlier, its error, and whether it is certain.
+
+    If bias correction loses the outlier, moves it inside the bulk, or brings it closer to the edge than the error of
+    either, the outlier stays at its uncorrected position; the distance to the edge and the error of the edge are then
+    added to its error.
+    """
     edge = problem.nearest_edge(z)
     blur = blurs.at(edge)
     if math.isfinite(error) and problem.outside(value) and abs(value - edge) > max(blur, error):
@@ -581,7 +589,7 @@ def _directed_path(
 def _with_vectors(
     layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float], overlaps: bool, steps: str | None
 ) -> Layer:
-    """Return the layer with the requested results on the vectors of its outliers; here: outliers of the problem."""
+    """Return the layer with the requested results on the vectors of its outliers; here: the outliers of the problem."""
     if not here:
         return replace(layer, overlaps={} if overlaps else None)
     if overlaps and not are_resolved(problem, trained.noise):

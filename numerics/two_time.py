@@ -33,8 +33,8 @@ class NoTwoTime(ParameterError, KeyError):
 @dataclass(frozen=True)
 class TwoTime:
     """C[a, b] or R[a, b]. axes: the meaning of each axis of `values`: "t" and "s", the times of a and b, and "label of
-    a" and "label of b"; a field without times or labels has no such axis. errors: one standard error each, None unless
-    sampled."""
+    a" and "label of b"; a field without times or labels has no such axis. errors: one standard error for each value,
+    None unless the theory is sampled."""
 
     kind: str
     a: str
@@ -91,8 +91,8 @@ def parsed(text: str) -> OrderKey:
 def checked(setting: Setting, names: Iterable[tuple[Any, ...]]) -> Wanted:
     """Return the names, each once, if the setting has all their fields.
 
-    In a response R[a, b] to a field of another sector, the responding field is on a site of a, where b acts through a
-    random matrix: if that product is a single field, its name is used.
+    In a response R[a, b] to a field of another sector, b acts on the site of a through a random matrix; if that product
+    is a single field, its name is used.
     """
     fields = {f.name: f for f in setting.fields}
     wanted: dict[OrderKey, None] = {}
@@ -168,7 +168,7 @@ def axes_of(setting: Setting, name: OrderKey) -> tuple[str, ...]:
 
 
 def _has(field: FieldOf) -> tuple[bool, bool]:
-    """Return whether a field has times, and labels."""
+    """Return whether a field has times, and whether it has labels."""
     return field.timed, bool(field.labels)
 
 

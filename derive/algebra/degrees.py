@@ -3,7 +3,7 @@
 At random values of the parameters modulo a prime, the resolvent is a power series in t = 1/z. A curve P(z, G) of
 degrees (d, e) in G and z is a linear relation between the series z^j G^k with j <= e and k <= d; the rank of their
 coefficients decides whether one exists. A relation with symbolic parameters also holds at random values, unless all its
-coefficients vanish there. So no curve is missed.
+coefficients happen to vanish there. Hence no curve is missed.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class NoExpansion(Exception):
 class ResolventExpansion:
     """Bulk equations in t = 1/z, with coefficients that are polynomials in the parameters.
 
-    `size` is the number of unknowns, the resolvent first. `values` are random values of the parameters. `terms` holds,
-    by equation, power of t and monomial, the coefficient as powers of the parameters and residues.
+    `size` is the number of unknowns; the resolvent comes first. `values` are random values of the parameters. `terms`
+    maps equation, power of t and monomial to the coefficient, as powers of the parameters and residues.
     """
 
     size: int
@@ -175,7 +175,7 @@ def _product(number: int, values: Sequence[int], monomial: Monomial) -> int:
 
 
 class _Products:
-    """Power series of 1, of the unknowns and of all monomials; each monomial is a shorter one times an unknown."""
+    """Power series of 1, of the unknowns and of all monomials; each monomial is a shorter monomial times an unknown."""
 
     def __init__(self, system: _System, start: Sequence[int], count: int) -> None:
         places: dict[Monomial, int] = {(i,): i for i in range(system.size)} | {(): system.size}

@@ -10,7 +10,7 @@ import sympy as sp
 def integrate_deltas(
     variables: Iterable[sp.Symbol], residuals: Iterable[sp.Expr], weight: sp.Expr = sp.S.One
 ) -> sp.Expr | None:
-    """Return the integral over the variables of a weight times delta(residual) for each of as many residuals.
+    """Return the integral over the variables of a weight times one delta function per residual, as many as variables.
 
     Each step integrates over one variable x by a delta function of k x + r with k and r free of x, which leaves 1/|k|
     and substitutes x = -r/k elsewhere. A variable that occurs nowhere else is integrated first.
@@ -34,7 +34,9 @@ def integrate_deltas(
 def _next(
     variables: list[sp.Symbol], deltas: list[sp.Expr], weight: sp.Expr
 ) -> tuple[sp.Symbol, sp.Expr, sp.Expr, sp.Expr] | None:
-    """Return a variable with a delta function that is linear in it, its slope and the rest of its argument."""
+    """Return a variable on which the argument of a delta function depends linearly, its slope, and the rest of that
+    argument.
+    """
     choices = []
     for x in variables:
         inside = [delta for delta in deltas if delta.has(x)]

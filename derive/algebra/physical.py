@@ -85,7 +85,7 @@ def physical_values(
         numbers = {symbol: sp.sympify(value) for symbol, value in point.items()}
         evaluated = [sp.sympify(e).xreplace(numbers) for e in equations]
     except (TypeError, ValueError) as error:  # SymPy compares real numbers only
-        raise NumericalError("the bulk equations are not real at these parameters; take others") from error
+        raise NumericalError("the bulk equations are not real at these parameters; try other values") from error
     system = _Polynomials.of(evaluated, unknowns, digits + 36)
     with mpmath.workdps(digits), _precision(few):
         z = mpmath.mpc(goal.real, 10**6 * (1 + abs(goal.real)))
@@ -103,7 +103,7 @@ def physical_values(
 
 
 def _bits_of(goal: mpmath.mpf) -> int:
-    """Return the distance of a point from the real axis, in bits."""
+    """Return the working precision, in bits, for a point at some distance from the real axis."""
     height = abs(mpmath.im(goal))
     return 60 if height == 0 else 60 + max(0, -int(mpmath.log(height, 2)))
 
@@ -203,8 +203,8 @@ class Sample:
         return self._evaluated([expression])[0]
 
     def _evaluated(self, expressions: Iterable[sp.Expr]) -> list[mpmath.mpc]:
-        """Return the values of expressions at this point; one compiled function for all, because
-        compiling dominates.
+        """Return the values of expressions at this point; all are compiled as one function, because compilation
+        dominates.
         """
         numbers = {symbol: sp.sympify(value) for symbol, value in self.point.items()}
         reduced = [expression.xreplace(numbers) for expression in expressions]

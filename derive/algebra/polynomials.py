@@ -1,7 +1,7 @@
 """Exact elimination with python-flint: resultants, discriminants and factors of multivariate polynomials.
 
 Input and output are SymPy expressions. Anything that is not a polynomial in symbols (a root, a power with a symbolic
-exponent, a function) is an intermediate indeterminate.
+exponent, a function) is replaced by an indeterminate during the calculation.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def solve_linear_unknowns(
 
 
 def _distinct(equations: list[sp.Expr], accept: Callable[[sp.Expr], bool]) -> list[sp.Expr]:
-    """Return numerators reduced to their physical factor, without zeros and duplicates."""
+    """Return the physical factors of the numerators, without zeros and duplicates."""
     numerators = [sp.expand(sp.fraction(sp.together(e))[0]) for e in equations]
     return list(dict.fromkeys(chosen_factor(e, accept) for e in numerators if e != 0))
 
@@ -367,7 +367,9 @@ def _without_irrational_numbers(
 def _coincidences(
     unknowns: list[sp.Symbol], equations: list[sp.Expr], physical: PhysicalPoint
 ) -> dict[sp.Symbol, sp.Expr]:
-    """Return unknowns that are zero, or plus or minus another symbol, to many digits at the generic physical point."""
+    """Return the unknowns that, to many digits, vanish or equal plus or minus another symbol at the generic physical
+    point.
+    """
     same: dict[sp.Symbol, sp.Expr] = {}
     others = sorted({s for e in equations for s in e.free_symbols if s in physical.values and s != Z}, key=str)
     kept = [s for s in others if s not in unknowns]

@@ -41,7 +41,7 @@ _COMPOSED = (
 def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Point]:
     """Return rational values of parameters in their domains, of times, and of sizes at their ratios to the base.
 
-    The first point is generic; the next ones have other signs, zeros and ends of the domains, and large values.
+    The first point is generic; later points have opposite signs, zeros, endpoints of the domains, and large values.
     """
     named = sorted({s for s in map(sp.sympify, symbols) if s.is_Symbol}, key=symbol_order)
     parameters = {s for s in named if isinstance(s, Parameter)}
@@ -60,7 +60,9 @@ def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Poin
 
 
 def _inside(domain: Domain, name: str, number: int) -> sp.Rational:
-    """Return a value of a domain: in turn a generic one, one of the other sign, zero or an end, and a large one."""
+    """Return a value in a domain: in turn a generic value, one of opposite sign, zero or an endpoint, and a large
+    value.
+    """
     draw = _fraction(f"{name} {number}")
     low, high = (None if abs(end) == float("inf") else sp.Rational(str(end)) for end in (domain.low, domain.high))
     small = sp.Rational(1, 5) + draw / 2

@@ -66,7 +66,7 @@ def _degrees(expression: sp.Basic) -> list[sp.Rational | None]:
 
 
 def _common(degrees: Iterable[sp.Rational | None]) -> sp.Rational | None:
-    """Return their common degree; None if they differ."""
+    """Return the degree that all have in common; None if they differ."""
     distinct = set(degrees)
     return distinct.pop() if len(distinct) == 1 else None
 

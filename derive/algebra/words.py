@@ -19,9 +19,9 @@ from derive.language.vectors import PAST, Field, FieldAt
 
 @dataclass(frozen=True)
 class Letter:
-    """C[a, b] or R[a, b] as a matrix over the times (and labels) of a and b, perhaps transposed.
+    """C[a, b] or R[a, b] as a matrix over the times (and labels) of a and b, possibly transposed.
 
-    `time` fixes one time of b of a correlation, or of a of a response: one column, or one row.
+    `time` fixes the time of b in a correlation (one column), or that of a in a response (one row).
     """
 
     kind: str
@@ -169,7 +169,7 @@ class SiteTable:
 class Weighed:
     """<weight left right>: a mean over sites weighted by a function of the diagonal entries.
 
-    It is a matrix over the times (and labels) of the two factors of a SiteTable.
+    It is a matrix indexed by the times (and labels) of the two factors of a SiteTable.
     """
 
     weight: sp.Expr

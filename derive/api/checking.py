@@ -1,4 +1,4 @@
-"""Check the universal laws of declarations on one of them."""
+"""Check one declaration against the laws that every declaration must obey."""
 
 from __future__ import annotations
 

@@ -50,8 +50,9 @@ def compilation(
 
 
 def _quantities(problem: Problem, solver: Solver) -> tuple[list[DeviceFunction], list[HostPart]]:
-    """Return the quantities that are functions of all real parameters, with their derivatives, and the others with the
-    reason."""
+    """Return the quantities that are functions of all real parameters, with their derivatives, and for each other
+    quantity the reason why it is not.
+    """
     of = [parameter for parameter in problem.model.parameters if not parameter.domain.whole]
     arguments = tuple(jnp.asarray(float(problem.inputs[parameter.name])) for parameter in of)
     found, refused = [], []

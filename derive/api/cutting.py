@@ -28,7 +28,7 @@ SMALLER = " at half the size"
 
 @dataclass(frozen=True)
 class Chunk:
-    """Points solved as one batch: the name of the unit, indices on the grid, and the size of a full batch."""
+    """Grid points that are solved in one batch, with the name of their unit and the size of a full batch."""
 
     name: str
     places: tuple[int, ...]
@@ -37,7 +37,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Share:
-    """A part of the work: chunks to solve, and samples to draw, each by grid index and sample number."""
+    """A part of the work: chunks to solve and samples to draw. A sample is a grid index and a sample number."""
 
     chunks: tuple[Chunk, ...]
     samples: tuple[tuple[int, int], ...]
@@ -230,7 +230,7 @@ class Cut:
         }
 
     def _ends(self, place: int, solved: Found | None) -> Mapping[str, int] | None:
-        """Return the number of eigenvalues at the ends of each layer; None for all of them."""
+        """Return how many eigenvalues are computed at either end of each spectrum; None means all of them."""
         if not self.options.ends_only:
             return None
         if self.of == "simulate":
@@ -245,5 +245,5 @@ def sample_name(place: int, number: int, kind: str = "") -> str:
 
 
 def names_of(share: Share) -> Sequence[str]:
-    """Return the names of units of a part that are known before anything is computed."""
+    """Return the names of those units of a part that are known before anything is computed."""
     return [*(chunk.name for chunk in share.chunks), *(sample_name(*sample) for sample in share.samples)]

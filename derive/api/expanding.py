@@ -31,12 +31,13 @@ HIGHEST_ORDER = 20
 class Expansion:
     """A series with exact coefficients, as text and as LaTeX.
 
-    terms: power, coefficient, the same relative to the first coefficient, and LaTeX. next_power: of the first omitted
-    term, None if the series ends. coefficients: of the terms, as SymPy expressions in plain symbols; small: the
-    expansion variable. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients, if there
-    is one. edge: the edge that an outlier leaves at a threshold. cell: inequalities between the open parameters under
-    which this series holds, empty if it holds for all of them. status: "proved" if it holds in all of its cells,
-    "supported" if the physical branch was identified at points only. branch: values of open parameters at these points.
+    terms: for each term its power, its coefficient, the ratio to the first coefficient, and LaTeX. next_power: the
+    power of the first omitted term, None if the series ends. coefficients: the coefficients as SymPy expressions in
+    plain symbols; small: the expansion variable. theta: the algebraic number in the coefficients, if there is one: its
+    name, its polynomial and an approximate value. edge: the edge that an outlier leaves at a threshold. cell:
+    inequalities between the open parameters under which this series holds, empty if it holds for all of them. status:
+    "proved" if it holds in all of its cells, "supported" if the physical branch was identified only at sample points.
+    branch: values of open parameters at these points.
     others: the series of other cells, and other thresholds.
     """
 
@@ -93,8 +94,7 @@ class Expansion:
         """The value of the variable, or its distance from the expansion point, at which the first correction equals the
         leading term: nu_star of nu.
 
-        None if the first correction has another relative power than one, or if coefficients contain an algebraic
-        number.
+        None if the relative power of the first correction is not one, or if coefficients contain an algebraic number.
         """
         if len(self.terms) < 2 or self.theta is not None or self._powers[1] - self._powers[0] != 1:
             return None
@@ -218,7 +218,7 @@ def expand(
 
 
 def _series(result: QuantitySeries, small: sp.Expr, root: str) -> dict[str, Any]:
-    """One of several series as text, LaTeX and data."""
+    """A series of an expansion, as text, LaTeX and data."""
     found = result.expansion.with_root(sp.Symbol(root))
     first = found.coefficients[0]
     series, latex = _written(found, small)

@@ -75,7 +75,7 @@ def function(
         return tuple(_checked(declared[name], value) for name, value in zip(of, parameters, strict=True))
 
     def checked(*parameters: Any) -> Any:
-        """Evaluate at numbers checked as in `solve`; under tracing the result is NaN outside the domain."""
+        """Evaluate after the checks that `solve` makes; under JAX tracing the result is NaN outside the domain."""
         return pure(*numbers(parameters))
 
     def gradient(*parameters: Any) -> Gradient:
@@ -128,10 +128,10 @@ class Gradient:
 
 
 def check_pathwise(model: Model, quantity: str, moved: Sequence[Parameter]) -> None:
-    """Refuse a derivative at fixed random numbers if a site jumps, because it would miss the contribution of the jump.
+    """Refuse a pathwise derivative if the value at a site jumps, because the derivative would miss the jump.
 
-    A site jumps if an equation or the observable contains a discontinuous function of fields, or if the weights of
-    discrete values depend on a parameter.
+    Values jump if an equation or the observable contains a discontinuous function of fields, or if the weights of a
+    discrete law depend on a parameter.
     """
     cure = "take differences of solutions with one seed, several standard errors apart"
     named = [(f"the equation of {one.target}", part) for one in model.equations for part in expressions(one.value)]

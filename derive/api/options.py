@@ -70,12 +70,12 @@ def split_arguments(
 
 
 def wanted_kernels(names: str | Sequence[str | tuple[Any, ...]] | None) -> Wanted:
-    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b"); a single name is accepted."""
+    """Names of two-time functions, as "C[a,b]" or ("C", "a", "b"); a single name is accepted."""
     return tuple(parsed(name) if isinstance(name, str) else OrderKey(*name) for name in texts(names))
 
 
 def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Sequence[int] | None) -> list[int]:
-    """The times at which to diagonalise besides the end: by default a handful if layers have names."""
+    """The times, besides the last, at which to diagonalise: by default a handful if layers have names."""
     if solver.setting.steps is None or path is False or (path is None and not solver.layered):
         return []
     count = int(values[solver.setting.steps]) + 1
@@ -88,7 +88,7 @@ def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Seque
 
 
 def several(value: Any) -> tuple[Any, ...]:
-    """The values along an axis; text, numbers and arrays of data by name count as one value."""
+    """The values along an axis; a text, a number or a dict of data arrays counts as one value."""
     if isinstance(value, (str, Mapping)) or np.ndim(value) == 0:
         return (value,)
     return tuple(value)

@@ -56,7 +56,7 @@ class ProblemPoint:
     def simulated(
         self, options: Options, progress: Progress | None = None, ends: Mapping[str, int] | None = None
     ) -> Simulation:
-        """Return samples; ends: by layer the number of eigenvalues at either end, equal for all layers by default."""
+        """Return samples of the simulation. ends: the number of eigenvalues at either end of each layer's spectrum."""
         options = replace(options, kernels=wanted_kernels(options.kernels))
         times = times_to_watch(self.solver, self.problem.values, options.path)
         provenance = self.source.made("simulate", self.problem, options)

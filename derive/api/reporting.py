@@ -81,7 +81,7 @@ def report(
 
 
 def style_of(path: Path) -> str:
-    """Return the format of a file name; raise if the place cannot be written."""
+    """Return the format of a file name; raise if the file cannot be written."""
     style = next((name for name, ends in SUFFIXES.items() if path.suffix.lower() in ends), None)
     if style is None:
         raise ParameterError(f"{path}: end the file name in .html for a page or in .tex for LaTeX")
@@ -107,7 +107,7 @@ def _derived(problem: Problem, tell: Progress) -> Derivation:
 
 
 def _told(compared: Comparison) -> Told:
-    """Return a comparison for a document, with its figures."""
+    """Return the section of a document that describes a comparison, with its figures."""
     trouble = (*compared.theory.trouble, *compared.simulation.trouble)
     if compared.theory.failed or compared.simulation.failed:
         raise NumericalError(f"{trouble[0]}; or write the derivation alone: --no-simulation")

@@ -106,7 +106,7 @@ def spectra(
         level: the probability with which noise alone exceeds the threshold for outliers.
         theory: a file with the output of `derive solve --json`, for comparison.
         layer: the solution in that file, if it contains several.
-        progress: called with a fraction and a text.
+        progress: a function called with a fraction and a text.
 
     >>> import derive, numpy as np
     >>> s = derive.spectra({"W": np.random.default_rng(0).standard_normal((60, 80))})
@@ -265,7 +265,7 @@ class _Chosen:
                 self.skipped.append(replace(one, reason=f"in {before.name}: {one.reason}"))
 
     def nothing(self) -> str:
-        """Return the error message for a file without any spectrum."""
+        """Return the error message for a file that contains no spectrum."""
         one = next((one for one in self.skipped if one.damaged), self.skipped[0] if self.skipped else None)
         where = "those chosen" if self.chosen_by_name else "its arrays"
         if one is None:

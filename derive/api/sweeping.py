@@ -32,7 +32,7 @@ from numerics.simulation import samples as finite_size
 class Workers:
     """The workers that the options of a sweep request: this process by default.
 
-    most: number of processes that memory allows, if one per core was requested.
+    most: how many processes memory allows, if one per core was requested.
     """
 
     options: SweepOptions
@@ -89,7 +89,8 @@ class UnitTimes:
 class Plan:
     """The size of a sweep before it is computed.
 
-    bytes: of the largest sample. measured: times of units to solve and of samples, if they were measured.
+    bytes: the memory of the largest sample. measured: the times per unit of solving and of sampling, if they were
+        measured.
 
     >>> import derive
     >>> from derive.api.example import SPIKE

@@ -228,7 +228,7 @@ class Theory:
 
         Symbols are renamed, equations reordered, intermediates named and expanded, a matrix split in two, parameters
         replaced by numbers, and more; the theory is compared with the cavity argument, exact arithmetic and simulations
-        at two sizes, extrapolated in 1/size. The result is false in a condition if a law broke.
+        at two sizes, extrapolated in 1/size. The result is false in a condition if a law is violated.
 
         >>> import derive
         >>> from derive.api.example import SPIKE
@@ -279,8 +279,9 @@ class Theory:
     def stable_rate(
         self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any
     ) -> StableRate:
-        """Return the largest rate with a bounded loss, and the smallest at which a direction of the curvature
-        overshoots."""
+        """Return the largest learning rate with a bounded loss, and the smallest at which a direction of the curvature
+        overshoots.
+        """
         from derive.api.limiting import stable_rate
 
         _, own, inputs = self._asked("stable_rate", values, arguments, progress)

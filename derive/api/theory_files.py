@@ -33,7 +33,7 @@ def read_solutions(path: Path) -> Any:
 
 
 def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpectrum:
-    """Return the theory in the content of a file, or that of one layer in it."""
+    """Return the theory stored in a file, or the theory of one of its layers."""
     solved, name = _layer(path, content, layer)
     edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
     errors = solved.get("outlier_errors")
@@ -43,7 +43,7 @@ def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpe
     errors = [None] * len(outliers) if errors is None and fits(outliers, list) else errors
     if not (fits(outliers, list) and fits(errors, list)) or len(outliers) != len(errors):
         raise CheckpointError(
-            f"{wrong}: outliers must be a list of numbers, and outlier_errors null or as many numbers"
+            f"{wrong}: outliers must be a list of numbers, and outlier_errors null or a list of the same length"
         )
     numbers = [*sum(edges, []), *outliers, *(e for e in errors if e is not None)]
     if not fits(numbers, list[float]) or not all(map(math.isfinite, numbers)):

@@ -48,7 +48,7 @@ class Confirmation:
         point = ProblemPoint.of(self.source, problem_of(self.model, values), None)
         solution = point.solved(BARE)
         if not solution:
-            raise DeriveError("it fails a check of its own")
+            raise DeriveError("it fails its own consistency check")
         return solution
 
     def _same(self, against: Counterexample, solution: Solution) -> tuple[bool | None, str]:
@@ -82,20 +82,20 @@ class Confirmation:
 
 
 def _near(value: float, others: np.ndarray, edges: np.ndarray) -> bool:
-    """Return whether a number equals one of others within the solver's resolution."""
+    """Return whether a number equals one in a list, within the solver's resolution."""
     scale = 1 + max(map(abs, (*edges, value)))
     return bool(np.min(np.abs(others - value)) <= RESOLVED * scale)
 
 
 def _without_contacts(places: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return the edges, ascending, without those at which two bands touch."""
+    """Return the edges in ascending order, without points where two bands touch."""
     ends = sorted(places)
     touch = [_near(a, np.array([b]), edges) for a, b in zip(ends[1::2], ends[2::2], strict=False)]
     return np.array([z for i, z in enumerate(ends) if not any(touch[max(0, (i - 1) // 2) : (i + 1) // 2])])
 
 
 def _away(places: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return the outliers, ascending, that are separate from edges."""
+    """Return, in ascending order, the outliers that are separated from the edges."""
     return np.array([z for z in sorted(places) if not len(edges) or not _near(z, edges, edges)])
 
 
@@ -125,7 +125,7 @@ class VerifiedClaim:
 class Verdicts:
     """The verdicts on all checked claims; truthy if there are some and all are proved.
 
-    without: models without an independent check.
+    without: models that have no claims.
     """
 
     claims: tuple[VerifiedClaim, ...]
@@ -189,7 +189,7 @@ class Verdicts:
 
 
 def verify(model: Model, target: str, claims: str | None) -> Verdicts:
-    """Return the verdicts of `Theory.verify`; target: the name, path or model that was loaded."""
+    """Return the verdicts of `Theory.verify`. target: the name, path or model that was loaded."""
     if claims is not None:
         return check([load_claims(claims)], model, own=True)
     files = [load_claims(path) for path in project_claims()] if target == model.setting else []

@@ -167,7 +167,7 @@ def _sign(value: flint.acb) -> int:
 
 
 def real_roots(factors: Iterable[flint.fmpz_poly]) -> list[flint.arb]:
-    """Return the real roots of distinct irreducible polynomials in ascending order, in disjoint balls."""
+    """Return the real roots of distinct irreducible polynomials as disjoint balls, in ascending order."""
     return ascending([root.real for factor in factors for root, _ in factor.complex_roots() if root.imag == 0])
 
 

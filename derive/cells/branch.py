@@ -40,8 +40,8 @@ class RootBranch:
         polynomial: the polynomial in z and the unknown; its coefficients are real at `point`.
         unknown: the symbol of g.
         point: values of the parameters.
-        far: the root at a point of the upper half plane far from the spectrum, precise enough to separate it from
-            others.
+        far: an approximation to the root far from the spectrum in the upper half plane, precise enough to separate it
+            from the other roots.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class RootBranch:
     ) -> tuple[Fraction, Disc]:
         """Return a lower height and the root there, by a continuation step.
 
-        The step is the first of the fractions `shares` of the height, or a longer one, that certifies a unique root.
+        The step is the first of the fractions `shares` of the height that certifies a unique root, or a longer one.
         """
         x, share, tried = ball(place).real, shares[-1], iter(shares)
         slope, near = self._along_tangent(flint.acb(x, ball(height).real), here)
@@ -109,9 +109,9 @@ class RootBranch:
         raise Inconclusive("the physical branch was not followed to the real axis")
 
     def _along_tangent(self, z: flint.acb, here: Disc) -> tuple[flint.acb, list[flint.acb_poly]]:
-        """Return the slope dg/dz of the root, and the polynomial in the deviation from its tangent.
+        """Return the slope dg/dz of the root, and the polynomial expressed in the deviation from the tangent.
 
-        The polynomial is a list over powers of the deviation; each entry is a polynomial in the distance from z.
+        The result lists the coefficients of powers of the deviation; each is a polynomial in the distance from z.
         """
         rows = [row(flint.acb_poly([z, 1])) for row in self.rows]
         value = flint.acb_poly([row[0] for row in rows])
@@ -181,7 +181,9 @@ class RootBranch:
 
 
 def _root_radius(near: list[flint.acb_poly], way: flint.arb, least: flint.arb) -> flint.arb | None:
-    """Return a distance from the tangent that isolates one root for every z within `way`; None if uncertified."""
+    """Return the radius of a tube around the tangent that contains one root for every z within `way`; None if not
+    certified.
+    """
     upper = [_bound(c, way) for c in near]
     slope = near[1][0].abs_lower() - (upper[1] - near[1][0].abs_upper())
     if not bool(slope > 0):
@@ -203,7 +205,7 @@ def _bound(polynomial: flint.acb_poly, way: flint.arb) -> flint.arb:
 
 
 def roots_within(shifted: flint.acb_poly, radius: flint.arb) -> int | None:
-    """Return the number of zeros within a radius of the origin, by Rouche's theorem; None if no term dominates."""
+    """Return the number of zeros within a radius of the origin by Rouche's theorem; None if no term dominates."""
     terms = [(c.abs_lower() * radius**k, c.abs_upper() * radius**k) for k, c in enumerate(shifted.coeffs())]
     total = sum((upper for _, upper in terms), flint.arb(0))
     for power, (lower, upper) in enumerate(terms):

@@ -43,7 +43,7 @@ class Cells:
     def of(
         polynomials: Iterable[sp.Expr], box: dict[sp.Symbol, Interval], innermost: Sequence[sp.Symbol], drop: Drop
     ) -> Cells:
-        """Return the decomposition of a box. `innermost` variables are eliminated first, the last of them at once.
+        """Return the decomposition of a box. `innermost` variables are eliminated first.
 
         Raises:
             TooLarge: a projection exceeds its bound.
@@ -119,7 +119,9 @@ class Cells:
 
 
 def projection(polynomials: Iterable[sp.Expr], symbol: sp.Symbol) -> list[sp.Expr]:
-    """Return polynomials free of a symbol that vanish where roots of others in it coincide or go to infinity."""
+    """Return polynomials that vanish where roots of the given ones in a symbol coincide or go to infinity; they are
+    free of the symbol.
+    """
     ring = PolynomialRing.of(tuple(polynomials))
     encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
     here = _kept(ring, (f for f in encoded if ring.degree(f, symbol)), lambda polynomial: False)
@@ -130,7 +132,7 @@ def projection(polynomials: Iterable[sp.Expr], symbol: sp.Symbol) -> list[sp.Exp
 def between_zeros(
     polynomials: Iterable[sp.Expr], symbol: sp.Symbol, point: dict[sp.Symbol, sp.Rational], interval: Interval
 ) -> list[sp.Rational]:
-    """Return a rational value between any two neighbouring zeros of polynomials in an interval."""
+    """Return one rational value between any two neighbouring zeros of polynomials in an interval."""
     factors = irreducible_factors(univariate(polynomial.subs(point), symbol) for polynomial in polynomials)
     low, high = (None if end is None else Fraction(int(end.p), int(end.q)) for end in interval)
 

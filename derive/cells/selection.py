@@ -1,7 +1,7 @@
 """The choice of branch, edge or outlier in a claim, decided in every cell of its region.
 
 A selection is constant in each cell between the zeros of the polynomials on which it depends, so one rational sample
-point per cell decides it for the whole region. If the decomposition is too large, points of the region are tried
+point per cell decides it for the whole region. If the decomposition is too large, sample points of the region are tried
 instead, and the claim is supported, not proved.
 """
 
@@ -39,7 +39,7 @@ SAMPLES = 6
 
 @dataclass
 class Sites:
-    """Sample points of a region; `all_cells` if every cell has one.
+    """Sample points of a region; `all_cells` says whether every cell has one.
 
     Attributes:
         walls: polynomials that vanish between cells.
@@ -58,7 +58,7 @@ class Sites:
     visited: int = 0
 
     def __iter__(self) -> Iterator[Point]:
-        """Yield the points of cells, as many as time allows."""
+        """Yield sample points of cells, as many as time permits."""
         self.visited, start = 0, time.thread_time()
         for point in self.points:
             if time.thread_time() - start > VISITING.most:
@@ -67,7 +67,7 @@ class Sites:
             yield point
 
     def on_walls(self, *formulas: sp.Expr) -> Iterator[Point]:
-        """Yield rational points on walls at which the formulas are defined, as many as time allows."""
+        """Yield rational points on walls at which the formulas are defined, as many as time permits."""
         start = time.thread_time()
         for point in self.faces:
             if time.thread_time() - start > VISITING.most:
@@ -78,7 +78,7 @@ class Sites:
 
     @property
     def status(self) -> str:
-        """The status of a statement that holds at all visited points and whose algebra is exact."""
+        """The status of a statement that holds at all visited points, with exact algebra."""
         return PROVED if self.all_cells and self.visited == len(self.points) else SUPPORTED
 
     @property
@@ -202,7 +202,9 @@ class CellSelection:
             return cells, [chart.point(point) for point in cells.points(inner)]
 
     def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
-        """Return an interval per coordinate, and polynomials that vanish at ends of domains that no interval has."""
+        """Return an interval per coordinate, and polynomials that vanish at endpoints of domains that no interval
+        contains.
+        """
         box: dict[sp.Symbol, Interval] = {symbol: (None, None) for symbol in inner}
         ends: list[sp.Expr] = []
         used = {s for f in factors for s in f.free_symbols}
@@ -220,7 +222,7 @@ class CellSelection:
     def _inside(self, point: Point, fixed: Point) -> bool:
         """Return whether a point off the walls belongs to the region; integer parameters count as real.
 
-        Conditions on `fixed` values alone hold.
+        Conditions that involve only `fixed` values are known to hold.
         """
         for parameter, value in parameter_values(point).items():
             if not parameter.domain.low <= value <= parameter.domain.high:
@@ -233,7 +235,7 @@ class CellSelection:
         return True
 
     def _others(self, point: Point, inner: Sequence[sp.Symbol]) -> Point:
-        """Return a point completed by values of the open parameters, except `inner` ones."""
+        """Complete a point by values of the open parameters other than `inner` ones."""
         usual = self.region.typical
         return {**{p: v for p, v in usual.items() if p not in point and p not in inner}, **point}
 
@@ -272,9 +274,9 @@ class CellSelection:
     ) -> ComparisonOutcome | None:
         """Decide whether an expression in the parameters, z and G, or the map, is zero in the whole region.
 
-        It must vanish at every real z outside the bulk, or every value of the map, at which `bounds` are positive. With
-        `above` it must vanish above the bulk; the evidence states where it does not vanish below it or in gaps. None if
-        square roots alone do not decide.
+        It must vanish at every real z outside the bulk (or every value of the map) where `bounds` are positive. With
+        `above` it must vanish above the bulk; the evidence says where it does not vanish below the bulk or in gaps.
+        None if the signs of square roots do not decide.
         """
         spectral = self.bulk is not None and bool(expression.free_symbols & {Z, self.bulk.resolvent})
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
@@ -321,7 +323,7 @@ class CellSelection:
         return ComparisonOutcome(sites.status, evidence)
 
     def _without_resolvent(self, polynomials: list[sp.Expr]) -> list[sp.Expr]:
-        """Return polynomials free of the resolvent that vanish where others do on the curve."""
+        """Return polynomials that do not contain the resolvent and vanish wherever given ones vanish on the curve."""
         if self.bulk is None:
             return polynomials
         root, eliminated = self.bulk.resolvent, list[sp.Expr]()
@@ -330,7 +332,9 @@ class CellSelection:
         return eliminated
 
     def _places(self, between: list[sp.Expr], inner: tuple[sp.Symbol, ...], point: Point) -> Sequence[Fraction | None]:
-        """Return values of z outside the bulk, or of the map, one between any two walls; [None] without either."""
+        """Return one value of z outside the bulk, or of the map, between any two walls; [None] if neither variable
+        occurs.
+        """
         if not inner:
             return [None]
         (symbol,) = inner
@@ -342,7 +346,7 @@ class CellSelection:
         return [place for place in places if spectrum.outside(constant(place), (_at(place),))]
 
     def _above(self, point: Point, place: Fraction) -> bool:
-        """Return whether a point outside the bulk lies above all of it."""
+        """Return whether a point outside the bulk lies above the whole bulk."""
         spectrum = self.spectrum(point)
         last = spectrum.ends[-1] if spectrum.ends else -1
         interval = spectrum.interval_of(constant(place), (_at(place),))
@@ -394,7 +398,7 @@ class _WithoutSizes:
     def at(self, values: Callable[[], dict[sp.Symbol, Any]]) -> RootConjugates:
         """Return the formula at a point, whose `values` are given at the working precision.
 
-        Absolute values of roots, which may be complex, are kept.
+        Absolute values of roots remain, because the roots may be complex.
         """
         plain, signs = self.formula, list[int]()
         while True:
@@ -412,7 +416,7 @@ def _kept(node: sp.Basic) -> bool:
 
 
 def _at(place: Fraction) -> sp.Expr:
-    """Return a polynomial whose only zero is the given place."""
+    """Return a polynomial whose only zero is the given point."""
     return Z - sp.Rational(place.numerator, place.denominator)
 
 

@@ -64,7 +64,9 @@ class _SmtQuestion:
         return bool(self.solver.check() == z3.unsat)
 
     def _plain(self, expression: sp.Expr) -> tuple[sp.Expr, list[Any]]:
-        """Return an expression with symbols for its radicals, and the conditions under which a radicand is negative."""
+        """Return an expression with its radicals replaced by symbols, and the conditions under which a radicand is
+        negative.
+        """
         conjugates, beyond = RootConjugates.of(in_sizes(expression)), []
         for symbol, base, degree in conjugates.roots:
             top, bottom = sp.fraction(sp.together(base))

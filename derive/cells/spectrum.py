@@ -170,7 +170,7 @@ class CellSpectrum:
         return 1 + max(abs(ends[0]), abs(ends[-1]))
 
     def far(self, place: Fraction, expression: sp.Expr) -> tuple[Fraction, flint.acb]:
-        """Return a function of the bulk responses far above a real point."""
+        """Return a function that gives the bulk responses far above a real point."""
         height = FAR * Fraction((self.size + abs(place)).__ceil__())
         digits = max(60, int(flint.ctx.prec / 3.3))
         with mpmath.workdps(digits):
@@ -199,7 +199,7 @@ class CellSpectrum:
     def interval_of(self, number: Callable[[], flint.arb], solves: tuple[sp.Expr, ...]) -> int | None:
         """Return the number of zeros below a number; None if it is one of them.
 
-        `solves` are polynomials in z that vanish at the number.
+        `solves` are polynomials in z that vanish at that number.
         """
         together = Roots((*self.zeros.polynomials, *solves), Z, tuple(self.point.items()))
         place = together.index_of(number)

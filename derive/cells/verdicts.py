@@ -14,7 +14,7 @@ STATUSES = (PROVED, SUPPORTED, UNDECIDED, REFUTED)
 
 @dataclass(frozen=True)
 class ComparisonOutcome:
-    """The outcome of a comparison and its evidence. `point` contains values at which two sides differ."""
+    """The outcome of a comparison and its evidence. `point` contains parameter values at which the two sides differ."""
 
     status: str
     evidence: str = ""

@@ -1,4 +1,4 @@
-"""Claims about equations, the action and its average, order parameters with their conjugates, kernels and noises."""
+"""Claims about equations, the action and its average, order parameters and their conjugates, kernels and noises."""
 
 from __future__ import annotations
 
@@ -44,11 +44,7 @@ def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def law_of(context: ClaimContext, claim: Claim, reader: Reader) -> SystemField:
-    """Return the field that a claim is about, with the rule of the start that the claim names.
-
-    Raises:
-        ClaimError: it is drawn, or has fewer starting values.
-    """
+    """Return the field that a claim is about, with its update rule or the starting value that the claim names."""
     target = reader.field(claim.get("target"))
     rules = [f for f in context.system.fields if f.field == target]
     if not rules:
@@ -73,7 +69,7 @@ def without_sums(total: WordSum) -> WordSum:
 
 
 def _nonlinear(context: ClaimContext, claim: Claim, f: SystemField, what: str) -> tuple[str, str]:
-    """Decide an elementwise law, in which the name of a field represents its value at the time of the law."""
+    """Decide an elementwise law; the name of a field stands for its value at the time of the law."""
     law = f.rule.expression(f.time).subs(f.time, f.time + f.shift)
     if law.has(PastSum, Mean, Mix, Total):
         raise ClaimError(f"{context.place(claim)}: the law of {f.field} contains averages, sums over times or labels")
@@ -132,7 +128,7 @@ def _word(context: ClaimContext, claim: Claim, f: SystemField, term: Term) -> tu
 
 
 def decide_observable(context: ClaimContext, claim: Claim) -> tuple[str, str]:
-    """Decide an observable, in which C[a,b] is the correlation at equal times."""
+    """Decide an observable; C[a,b] stands for the correlation at equal times."""
     observed, place = dict(context.system.model.observe), context.place(claim)
     if claim.get("of") not in observed:
         raise ClaimError(f"{place}: there is no observable {claim.get('of')}; they are {', '.join(observed)}")
@@ -196,7 +192,7 @@ def decide_average(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def decide_order_parameter(context: ClaimContext, claim: Claim) -> tuple[str, str]:
-    """Decide the definition of an order parameter that the saddle point has."""
+    """Decide the definition of an order parameter of the saddle point."""
     letter = _order_parameter(context, claim, overlaps=True)
     reader = _reader(context, claim)
     text = claim.get("value")
@@ -224,7 +220,9 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def _order_parameter(context: ClaimContext, claim: Claim, overlaps: bool = False) -> Letter:
-    """Return the order parameter that a claim is about; with `overlaps` those of low-rank terms count too."""
+    """Return the order parameter that a claim is about; with `overlaps`, order parameters of low-rank terms are
+    included.
+    """
     words = list(context.reader(claim, matrices=True).matrix(claim.get("of")).terms)
     if len(words) != 1 or len(words[0]) != 1 or not isinstance(words[0][0], Letter):
         raise ClaimError(f"{context.place(claim)}: of must be one order parameter, such as C[a,b] or R[a,j]")
@@ -239,8 +237,7 @@ def _order_parameter(context: ClaimContext, claim: Claim, overlaps: bool = False
 
 
 def _in_source(context: ClaimContext, letter: Letter) -> tuple[Letter, sp.Expr]:
-    """Return the order parameter that represents all with its symbol, and their ratio; unchanged in the model's
-    names."""
+    """Return the order parameter that represents all those with the same symbol, and the ratio of the two."""
     return (letter, sp.S.One) if context.source is None else context.source.canonical(letter)
 
 
@@ -268,8 +265,7 @@ def _dyad(coupling: Coupling) -> Bracket:
 
 
 def _joined(total: WordSum) -> WordSum:
-    """Return a sum of products of brackets in which terms that differ only in the names of times or their order are
-    merged."""
+    """Return a sum of products of brackets, merging terms that differ only in the names or order of times."""
     joined: Words = {}
     for word, scale in total.terms.items():
         mirrored = tuple(letter.T for letter in word)
@@ -279,7 +275,7 @@ def _joined(total: WordSum) -> WordSum:
 
 
 def _same_sizes(context: ClaimContext, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
-    """Compare sums of words whose coefficients contain sizes, all of which are multiples of one size."""
+    """Compare sums of words whose coefficients contain sizes, all of which are expressed by a single one."""
     sectors = context.system.sectors
     base = next((s for s in sectors if s.ratio == 1), sp.Symbol("size", positive=True))
     sizes = {sector: sector.ratio * base for sector in sectors}

@@ -82,8 +82,8 @@ def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 def decide_projected(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     """Decide one projected equation: the difference of its sides, with unknowns by their labels and `source_a` = <j a>.
 
-    In spectral time `dtau` is the derivative and a response of the bulk a convolution: z and a factor after the Laplace
-    transform.
+    In spectral time, `dtau` is the derivative and a bulk response a convolution; after the Laplace transform they
+    become z and a factor.
     """
     blocks, row = context.blocks, _label(context, claim, claim.get("unknown"))
     sources = {u.name: str(right) for u, right in zip(blocks.projected.unknowns, blocks.right_hand_side, strict=True)}

@@ -108,7 +108,7 @@ def decide_edges(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refut
 
 
 def _gaps(values: list[sp.Expr], points: tuple[Point, ...]) -> list[sp.Expr]:
-    """Return the differences of claimed edges that are neighbours at a point."""
+    """Return the differences between neighbouring claimed edges at a point."""
     gaps: dict[sp.Expr, None] = {}
     for point in points:
         ordered = sorted(values, key=lambda value: enclosure(value, point).real.mid())
@@ -164,7 +164,7 @@ def decide_atom(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refute
 
 
 def _decided_mass(context: ClaimContext, position: sp.Expr, weight: sp.Expr, fixed: Point) -> tuple[str, str] | Refuted:
-    """Decide the weight of a point mass with some parameters fixed, also where it obeys another equation."""
+    """Decide the weight of a point mass with some parameters fixed, also at points where it obeys another equation."""
     root, curve = context.bulk.projected.resolvent, context.curve.subs(fixed)
     unknown, selection = sp.Symbol("weight"), context.comparator.selection
     general = leading = leading_mass(sp.Poly(curve, root), position, unknown)
@@ -218,13 +218,16 @@ def _decided_mass(context: ClaimContext, position: sp.Expr, weight: sp.Expr, fix
 
 
 def _vanishing_throughout(leading: sp.Expr, unknown: sp.Symbol) -> list[sp.Expr]:
-    """Return the factors, without the weight, of the equation of a point mass; where one vanishes the equation is
-    void."""
+    """Return the factors of a point mass's equation that do not contain its weight; where one vanishes the equation
+    says nothing.
+    """
     return [f for f in rational_factors(leading) if f.free_symbols and not f.has(unknown)]
 
 
 def _values_on(wall: sp.Expr, selection: CellSelection, fixed: Point) -> tuple[list[Point], bool]:
-    """Return the rational values of a parameter in the region at which a wall vanishes, and whether these are all."""
+    """Return the rational values of a parameter in the region at which a wall vanishes, and whether there are no
+    others.
+    """
     if len(wall.free_symbols) > 1:
         return [], False
     (parameter,) = wall.free_symbols

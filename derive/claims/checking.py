@@ -85,9 +85,9 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
 class ClaimVerdict:
     """The verdict on a claim. `status` is "proved", "supported", "refuted" or "not decided".
 
-    "proved" holds for every value of the region. "supported" means that the algebra is proved, while the branch or
-    region was tried at points given in `detail`. "refuted" comes with a counterexample, "not decided" with the methods
-    that were tried. `counterexample` is set if a solver can compute the claimed number.
+    "proved" holds for every value of the region. "supported" means that the algebra is proved, but the branch or region
+    was tested only at the points given in `detail`. "refuted" comes with a counterexample, "not decided" with the
+    methods that were tried. `counterexample` is set if the solver can compute the claimed number.
     """
 
     name: str
@@ -111,7 +111,7 @@ def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list
 
     Args:
         file: the claims.
-        derivation: the derivation used for the check; without one the model is loaded and derived.
+        derivation: the derivation to check against; by default the model is loaded and derived.
     """
     context = claim_context(file, derivation)
     return [_verdict(context, claim) for claim in file.claims]

@@ -56,8 +56,8 @@ class ClaimContext:
             self.saddle = derivation.saddle.joined(self.matrix.saddle)
             for given in self.matrix.probe.measured:
                 raise ClaimError(
-                    f"the bulk depends on {given.average}, which changes with the parameters in its own way, which a "
-                    f"claim about the bulk would not include; make it a parameter"
+                    f"the bulk depends on {given.average}, which itself depends on the parameters, and a claim "
+                    "about the bulk cannot include this dependence; make it a parameter"
                 )
             self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
         self.parameters = self.system.model.parameters
@@ -78,13 +78,13 @@ class ClaimContext:
 
     @cached_property
     def source(self) -> SourceLetters | None:
-        """The notation in which claims are typed; None for the names of the model."""
+        """The notation in which claims are written; None for the names of the model."""
         if self.letters is None:
             return None
         return SourceLetters(self.letters, self.system, self.blocks.projected.unknowns if self.probed else ())
 
     def label(self, name: str) -> str:
-        """Return the label of an unknown of A(z) that is spelled as C[a,b], C[b,a], R[a,j] or with _ for brackets."""
+        """Return the label of an unknown of A(z), written C[a,b], C[b,a], R[a,j] or with underscores for brackets."""
         names = re.fullmatch(r"([CR])\[(.*)\]", name.replace("(z)", ""))
         a, _, b = (names[2] if names else "").partition(",")
         for unknown in self.blocks.projected.unknowns:
@@ -130,7 +130,7 @@ class ClaimContext:
         return self.comparators[key]
 
     def place(self, claim: Claim) -> str:
-        """Return the place of a claim for messages: its file and name."""
+        """Return where a claim is, for messages: its file and its name."""
         return f"{self.file.path.name}, claim {claim.name!r}"
 
     @cached_property
@@ -176,7 +176,7 @@ class ClaimContext:
 
     @property
     def curve(self) -> sp.Expr:
-        """The curve; claims that need one are refused without it."""
+        """The curve of the bulk; without one the claim is refused."""
         return cast(sp.Expr, self.bulk.curve)
 
     def fixed(self, claim: Claim, reader: Reader) -> Point:
@@ -223,7 +223,7 @@ class ClaimContext:
     def conclude(
         self, result: ComparisonOutcome, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = ""
     ) -> tuple[str, str]:
-        """Return the status and the detail of a comparison."""
+        """Return the status and the evidence of a comparison."""
         derived_text, claimed_text = shown_formula(derived), shown_formula(claimed)
         if result.status != PROVED:
             return result.status, f"derived {what} = {derived_text}, claimed {claimed_text}; {result.evidence}"
@@ -287,9 +287,10 @@ class ClaimContext:
 
 
 def _with_probe_last(total: WordSum) -> WordSum:
-    """Return words in which correlations of a training and a spectral field have one form.
+    """Return words in which every correlation of a training and a spectral field has the same order of arguments.
 
-    A symbol of the source has its times in a fixed order, and is printed in sums over its training time.
+    The notation of a source fixes the order of times, so that such a correlation is always summed over its training
+    time.
     """
     done = WordSum({})
     for word, scale in total.terms.items():

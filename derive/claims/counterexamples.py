@@ -20,7 +20,7 @@ class Counterexample:
     """Rational values of all parameters by name, and the derived spectrum there.
 
     `what` is "edges", "outliers", "atom" (`of`: its position), "moment" (`of`: its order) or "threshold" (`of`: its
-    parameter). `values` are the derived numbers; for a false threshold they are a value on either side.
+    parameter). `values` are the derived numbers; for a false threshold, one parameter value on either side.
     """
 
     point: tuple[tuple[str, sp.Rational], ...]

@@ -69,7 +69,7 @@ def _function(expression: sp.Expr) -> tuple[list[sp.Symbol], Callable[..., Any]]
 
 
 def _exp(x: Any) -> Any:
-    """Return the exponential for exponents within a bound."""
+    """Return the exponential if the exponent is within a bound."""
     if abs(x) > EXPONENT.most:
         raise OverflowError
     return mpmath.exp(x)
@@ -98,8 +98,8 @@ def vanishes_identically(
 ) -> bool:
     """Return whether an expression is zero by algebra.
 
-    Radicals become generators; numerators are reduced modulo their defining polynomials and, if given, modulo the curve
-    that `root` satisfies. Within `box`, radicals of factors that are positive there are simplified first.
+    Radicals become generators; numerators are reduced modulo the generators' defining polynomials and, if given, modulo
+    the curve that `root` satisfies. Within `box`, radicals of factors that are positive there are simplified first.
     """
     if box is not None:
         expression, curve = tidy_roots((sp.sympify(expression), sp.S.Zero if curve is None else curve), box)
@@ -146,13 +146,16 @@ class Comparator:
     """Comparison of scalars in z, G, the map s, the parameters and the bulk responses, inside a region."""
 
     def __init__(self, region: Region, bulk: Bulk | None, bounds: tuple[sp.Expr, ...] = ()):
-        """Set up the region and the bulk. `bounds` on z or on the map are positive where the claim applies."""
+        """Set up the region and the bulk.
+
+        `bounds` are expressions in z or in the map that are positive where the claim applies.
+        """
         self.region, self.bulk, self.bounds = region, bulk, bounds
         self._physical: dict[int, dict[sp.Symbol, Any]] = {}
 
     @cached_property
     def selection(self) -> CellSelection:
-        """The cells of the region, without a bulk if it has no curve."""
+        """The cells of the region; they include the bulk if it has a curve."""
         curve = None if self.bulk is None or self.bulk.curve is None else BulkCurve.of(self.bulk)
         return CellSelection(self.region, curve)
 
@@ -163,7 +166,7 @@ class Comparator:
 
     @cached_property
     def _rational(self) -> list[tuple[sp.Symbol, sp.Expr]]:
-        """The other bulk responses as rational functions of z and G, for substitution in order."""
+        """The other bulk responses as rational functions of z and G, to be substituted in this order."""
         if self.bulk is None:
             return []
         projected, generic = self.bulk.projected, self._generic
@@ -185,8 +188,8 @@ class Comparator:
     def same(self, claimed: sp.Expr, derived: sp.Expr, above: bool = False) -> ComparisonOutcome:
         """Decide whether two expressions are equal: numerically first, which refutes wrong claims fast, then by proof.
 
-        Functions of z are equal if they agree at every real z outside the bulk, or with `above` only above it. Without
-        roots of z they are analytic, so bounds on z do not matter.
+        Functions of z are equal if they agree at every real z outside the bulk, or, with `above`, at every z above it.
+        If they contain no roots of z, they are analytic and bounds on z do not matter.
         """
         outcome = self._between_zeros_of_signs(claimed, derived, above)
         if outcome.status not in (PROVED, SUPPORTED):
@@ -234,8 +237,9 @@ class Comparator:
         return ComparisonOutcome(UNDECIDED, f"{tried}; no symbolic proof found")
 
     def _at_zeros_of_signs(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome | None:
-        """Compare two sides where the argument of a sign vanishes, at which they may jump; None if they agree or there
-        is none."""
+        """Compare two sides at zeros of arguments of signs, where they may jump; None if there are no zeros or the
+        sides agree.
+        """
         arguments = {node.args[0] for side in (claimed, derived) for node in side.atoms(sp.sign)}
         for argument in sorted(arguments - {MAP}, key=str):  # the map takes the value 0 nowhere
             undecided = ComparisonOutcome(
@@ -261,7 +265,7 @@ class Comparator:
         return has_no_zero(expression, self.region.box, conditions, bool(self.region.closed))
 
     def _agree_where_zero(self, difference: sp.Expr, argument: sp.Expr, factor: sp.Expr) -> bool:
-        """Return whether a difference is proved to vanish where a factor of the argument of a sign does."""
+        """Return whether a difference is proved to vanish at the zeros of a factor of a sign's argument."""
         linear = (p for p in self.region.parameters if factor.is_polynomial(p) and sp.degree(factor, p) == 1)
         parameter = next(linear, None)
         if parameter is None:
@@ -281,7 +285,7 @@ class Comparator:
         return None
 
     def _vanishes_outside(self, argument: sp.Expr) -> bool:
-        """Return whether an expression with z may vanish at a z outside the bulk."""
+        """Return whether an expression in z may vanish at some z outside the bulk."""
         if self._has_no_zero(argument):
             return False
         if not argument.free_symbols <= {Z, *self.region.parameters} or not argument.is_polynomial(Z):
@@ -295,7 +299,7 @@ class Comparator:
         return sites.status != PROVED
 
     def is_root(self, value: sp.Expr, symbol: sp.Symbol, polynomials: list[sp.Expr]) -> ComparisonOutcome:
-        """Decide whether a formula is a zero of one of the polynomials, the same everywhere or one in each cell."""
+        """Decide whether a formula is a zero of the polynomials: of the same one everywhere, or of one in each cell."""
         left = [polynomial.subs(symbol, value) for polynomial in polynomials]
         outcome = best([self.same(residual, sp.S.Zero) for residual in left])
         if outcome.status == PROVED or len(left) < 2:
@@ -327,7 +331,9 @@ class Comparator:
         return None
 
     def _beyond_spectrum(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome:
-        """Compare two sides with square roots of z at a real z above the spectrum, where no cut is crossed."""
+        """Compare two sides that contain square roots of z at a real z above the spectrum, where no branch cut is
+        crossed.
+        """
         open_signs = ComparisonOutcome(UNDECIDED, "square roots of z whose signs on the real axis were not decided")
         if self.bulk is None or self.bulk.curve is None:
             return open_signs
@@ -361,7 +367,9 @@ class Comparator:
         )
 
     def _by_cells(self, difference: sp.Expr, above: bool) -> ComparisonOutcome | None:
-        """Decide a difference by the signs of its square roots in each cell; None if they do not decide."""
+        """Decide whether a difference vanishes from the signs of its square roots in each cell; None if these do not
+        decide.
+        """
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
         try:

@@ -52,7 +52,7 @@ def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.E
 
 
 def _generic(*pieces: Any) -> sp.Expr:
-    """Return the piece that holds for generic parameters, if there is one."""
+    """Return the case of a Piecewise that holds for generic parameters, if there is one."""
     value, condition = pieces[0]
     return value if condition == True or isinstance(condition, sp.Ne) else sp.Piecewise(*pieces)  # noqa: E712
 
@@ -64,7 +64,7 @@ def holds_everywhere(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high
 
 
 def _values(symbols: set[sp.Symbol], attempt: int) -> dict[sp.Symbol, Any]:
-    """Return parameter values of either sign where the domains allow it, and complex values for other symbols."""
+    """Return parameter values of both signs where the domains allow them, and complex values for other symbols."""
     drawn = {s: v for s, v in sample_point(symbols, attempt).items() if s in symbols}
     if attempt % 2:
         drawn |= {p: -v for p, v in parameter_values(drawn).items() if p.domain.contains(-float(v))}
@@ -123,7 +123,7 @@ EARLIER = ActingMatrix("past")
 
 @dataclass(frozen=True)
 class Bracket:
-    """The scalar product of two vectors, or their dyad: the left one at one time, the right one at another."""
+    """The scalar product of two vectors, or their dyad; the left vector is at one time, the right one at another."""
 
     left: Leg
     right: Leg
@@ -187,9 +187,9 @@ class Reader:
         fields: the fields allowed in C[a, b] and R[a, j]; None if matrices are not allowed.
         carriers: the names that may end a term.
         matrices: the random matrices that may act on a field.
-        legs: whether dot(a, hat(b)) and outer(a, b) are allowed. C and R are then written as such scalar products.
+        legs: whether dot(a, hat(b)) and outer(a, b) are allowed; C and R are then read as scalar products.
         define: formulas that the file defines by name.
-        responses: scalars that responses R[a, j] stand for, those of the bulk in the spectral variable.
+        responses: the scalars that responses R[a, j] stand for; in formulas in z these are the responses of the bulk.
         respelled: returns a formula with products of matrices and fields replaced by the names of their fields.
         integrals: integrals whose closed forms were confirmed at points of the parameters only.
     """
@@ -253,7 +253,9 @@ class Reader:
         return self._evaluated(node, text)
 
     def _check_work(self, node: ast.expr, text: str) -> None:
-        """Raise if a formula is too long with its definitions expanded; counted without expanding them."""
+        """Raise if a formula would be too long with its definitions expanded; the length is counted without expanding
+        them.
+        """
         sizes: dict[str, int] = {}
 
         def size(part: ast.AST, within: tuple[str, ...]) -> int:
@@ -265,7 +267,7 @@ class Reader:
 
         try:
             if size(node, self.within) > FORMULA_NODES.most:
-                raise self.error(text, f"has more than {FORMULA_NODES} with its definitions expanded; define less")
+                raise self.error(text, f"has more than {FORMULA_NODES} with its definitions expanded; shorten it")
         except RecursionError:
             raise self.error(text, "is nested too deeply; split it with define") from None
 
@@ -377,7 +379,7 @@ class Reader:
 
     @ByKind
     def _joined(self, operator: ast.operator, left: Value, right: Value, text: str) -> Value:
-        """Return two values joined by an operator."""
+        """Return the result of a binary operator on two values."""
         raise self.error(text, "uses an operator that formulas do not have; use + - * / **")
 
     @_joined.on(ast.Add)
@@ -432,7 +434,7 @@ class Reader:
         return WordSum({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
 
     def _leg(self, node: ast.expr, text: str) -> Leg:
-        """Return a field or the response field of one."""
+        """Return a field, or the response field written as hat(field)."""
         match node:
             case ast.Name(id=name):
                 return Leg(self.field(name), False)

@@ -75,12 +75,12 @@ def decide_outlier(context: ClaimContext, claim: Claim) -> tuple[str, str] | Ref
 
 
 def _point_of(context: ClaimContext, result: ComparisonOutcome, fixed: Point) -> Point:
-    """Return the point at which a comparison found a difference, otherwise a point of the region."""
+    """Return the point at which a comparison found a difference, or else any point of the region."""
     return {**context.comparator.points[0], **parameter_values(dict(result.point)), **fixed}
 
 
 def _spikes(context: ClaimContext, fixed: Point) -> CaseSpikes:
-    """Return the eigenproblems, exact in all parameters that are not fixed, computed once."""
+    """Return the eigenproblems, exact in all parameters that are not fixed; they are computed once."""
     key = tuple(fixed.items())
     if key not in context.spikes:
         context.spikes[key] = CaseSpikes(Case.of(context.matrix, None, fixed))
@@ -149,10 +149,10 @@ def decide_threshold(context: ClaimContext, claim: Claim) -> tuple[str, str] | R
 
 
 def _meetings(thresholds: Thresholds, value: sp.Expr, selection: CellSelection, points: list[Point]) -> list[sp.Expr]:
-    """Return expressions in the other parameters, one of which vanishes where a threshold meets another wall.
+    """Return expressions in the other parameters; wherever a threshold meets another wall, one of them vanishes.
 
     Elsewhere an outlier leaves at the threshold if it does at neighbouring values of the other parameters. Only walls
-    at which edges or outliers change count. points: one of each cell of the other parameters.
+    at which edges or outliers change are relevant. points: one sample point in each cell of the other parameters.
     """
     parameter, active = thresholds.parameter, dict[sp.Expr, None]()
     for point in points:
@@ -187,7 +187,7 @@ def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp
 
 
 def _meets(region: Region, parameter: Parameter, others: Point) -> bool:
-    """Return whether a region contains a value of a parameter at values of the others."""
+    """Return whether a region contains a value of one parameter, given values of the others."""
     held = [c.subs(others) for c in region.conditions]
     try:
         between = [f for c in held for f in zero_factors(c) if f.has(parameter)]

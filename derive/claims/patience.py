@@ -1,4 +1,4 @@
-"""A limit on the processor time of one claim, because algebra on an arbitrary formula may not terminate."""
+"""A limit on the CPU time spent on one claim, because algebra on an arbitrary formula may not terminate."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def memory_of(context: ClaimContext, field: Field) -> WordSum:
 
 
 def at_once(context: ClaimContext, total: WordSum) -> WordSum:
-    """Return words with responses at equal times replaced by their values, where the equations give them."""
+    """Return words in which equal-time responses are replaced by their values, where the equations determine them."""
     known = {Letter.response(m.a, m.noise): m.at_once for m in context.saddle.memories if m.at_once is not None}
     done = WordSum({})
     for word, scale in total.terms.items():
@@ -52,7 +52,7 @@ def at_once(context: ClaimContext, total: WordSum) -> WordSum:
 
 
 def with_lag(claim: Claim, memories: list[MemoryKernel], status: str, detail: str, what: str) -> tuple[str, str]:
-    """Return the verdict after checking from which time on the past enters, if the claim has a lag."""
+    """Return the verdict, after a check of the lag if the claim gives one."""
     lag, lags = claim.get("lag"), sorted({m.lag for m in memories if m.lag is not None})
     if status != REFUTED and lag is not None and lags != [lag]:
         reach = ", ".join(map(str, lags))
@@ -61,7 +61,7 @@ def with_lag(claim: Claim, memories: list[MemoryKernel], status: str, detail: st
 
 
 def same_time(context: ClaimContext, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
-    """Return the verdict after checking that kernels of matrices drawn anew act at equal times only."""
+    """Return the verdict, after a check that kernels of matrices drawn anew act only at equal times."""
     claimed = claim.get("same_time", False)
     if status != REFUTED and derived not in (set(), {claimed}):
         at = "at all times" if claimed else "at equal times only, which same_time = true would state"

@@ -38,7 +38,7 @@ def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interva
 
 
 def _root_bound(end: sp.Rational | None, degree: int, side: int) -> sp.Rational | None:
-    """Return a rational bound of the root of a parameter, from below (side 0) or above; None at infinity."""
+    """Return a rational bound on the root of a parameter: a lower one (side 0) or an upper one; None at infinity."""
     if end is None or end < 0:
         return sp.S.Zero if side == 0 else None
     exact = sp.root(end, degree)

@@ -184,7 +184,7 @@ def _checked(key: str, kind: str, value: Any, place: str) -> Any:
 def _formula(value: Any, place: str) -> str:
     if fits(value, int):
         if abs(value) >= 10**NUMBER_DIGITS.most:
-            raise ClaimError(f"{place} has more than {NUMBER_DIGITS}; no paper has such a number")
+            raise ClaimError(f"{place} has more than {NUMBER_DIGITS}; this is implausibly long")
         return str(value)
     if not fits(value, str) or not value.strip():
         raise ClaimError(f"{place} must be a formula in quotes, not {value!r}")

@@ -117,9 +117,9 @@ def _branch_at_zero(
 ) -> sp.Expr | None:
     """Return a coefficient in x of the solution of a relation with G; None if it is not decided.
 
-    `branch` is the unknown, G, and the unknown as a function of a shift that vanishes at G = 0 on the physical branch.
-    If the derivative of the relation with respect to the shift is nonzero there and at x = 0, the shift is the only
-    such power series in G, and its coefficients are regular at x = 0.
+    `branch` contains the unknown, G, and the unknown as a function of a shift that vanishes at G = 0 on the physical
+    branch. If the derivative of the relation with respect to the shift is nonzero there and at x = 0, the shift is the
+    only such power series in G, and its coefficients are regular at x = 0.
     """
     of, root, start, shift = branch
     powers = sp.Poly(sp.fraction(sp.cancel(sp.together(relation)))[0], SMALL)
@@ -212,7 +212,7 @@ def _expanded_coefficient(
 
 @dataclass(frozen=True)
 class _Expanded:
-    """A coefficient, in words and by its power, and the function that expands its quantity at fixed parameters."""
+    """A coefficient: its description, its power, and the function that expands the quantity at fixed parameters."""
 
     what: str
     power: sp.Rational
@@ -261,7 +261,7 @@ def _decided_in_cells(
 def _decided_on_walls(
     context: ClaimContext, expanded: _Expanded, quantity: Quantity, value: sp.Expr, fixed: Point
 ) -> tuple[str, str]:
-    """Decide a coefficient on the walls between cells, where it may differ from that on both sides."""
+    """Decide a coefficient on the walls between cells, where it may differ from its value on both sides."""
     branches, sites, known = quantity.branches, quantity.sites, list[Point]()
     for point in sites.on_walls(value):
         if any(wall.items() <= point.items() for wall in known) or branches.continues_to(point, expanded.power):
@@ -286,7 +286,7 @@ def _decided_on_walls(
 
 
 def _wall_through(point: Point, sites: Sites, selection: CellSelection) -> Point | None:
-    """Return the value of a parameter on a wall through a point; None if the wall contains several parameters."""
+    """Return the value of a parameter on a wall through a point; None if the wall involves several parameters."""
     for parameter, value in parameter_values(point).items():
         own = [wall for wall in sites.walls if wall.free_symbols == {parameter}]
         at_wall = any(wall.subs(parameter, value) == 0 for wall in own)
@@ -298,7 +298,7 @@ def _wall_through(point: Point, sites: Sites, selection: CellSelection) -> Point
 def _same_in_cells(
     context: ClaimContext, value: sp.Expr, derived: sp.Expr, series: QuantitySeries
 ) -> ComparisonOutcome:
-    """Decide whether two formulas agree in the cells of one series: by algebra, else at their points."""
+    """Decide whether two formulas agree in the cells of one series: by algebra, otherwise at sample points."""
     forms = {_by_signs(value - derived, point, series.walls) for point in series.points}
     if all(map(context.comparator.proves_zero, sorted(forms, key=str))):
         return ComparisonOutcome(PROVED)

@@ -32,7 +32,7 @@ def decide_site(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     entering = [field for name, field in products.items() if (Carrier(name),) in own.terms]
 
     def with_noises(total: WordSum) -> WordSum:
-        """Return words in which a product is its noise and memory, and the noise of a sum that of its products."""
+        """Return words in which each product with a random matrix is replaced by its noise and memory."""
         done = WordSum({})
         for word, scale in (total if context.source is None else context.source.same(total)).terms.items():
             name = word[0].name if len(word) == 1 and isinstance(word[0], Carrier) else ""

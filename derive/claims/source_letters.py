@@ -54,7 +54,7 @@ class SourceLetters:
 
     @cached_property
     def own_noises(self) -> dict[str, Written]:
-        """The symbols of noises, as names of the products they belong to."""
+        """The symbols of noises, each with the name of its product."""
         here = {f.field for f in self.system.fields}
         return {
             plain_letter(latex): Written(f.name, 1 / self.letters.noise_scale(f))
@@ -116,7 +116,7 @@ class SourceLetters:
         return (plain.T if letter.transposed else plain), scale
 
     def same(self, total: WordSum) -> WordSum:
-        """Return words in which one object represents all that share its symbol."""
+        """Return words in which one object represents all objects that share its symbol."""
         names = {f.name: f for f in self.here}
         done = WordSum({})
         for word, coefficient in total.terms.items():
@@ -148,7 +148,7 @@ class SourceLetters:
         unit: sp.Expr = sp.S.One
 
         def found(key: str, table: dict[str, Written]) -> sp.Expr:
-            """Replace the symbol of a key; return the ratio of the named object to its symbol."""
+            """Replace the symbol in a key by its name; return the ratio of the named object to the symbol."""
             written = table.get(str(keys[key]))
             if written is None:
                 return sp.S.One
@@ -171,7 +171,7 @@ class SourceLetters:
             case "order_parameter" | "conjugate":
                 if claim.kind == "order_parameter" and len(self.pairs.get(claim.get("of"), ())) > 1:
                     names = ", ".join(written.token for written in self.pairs[claim.get("of")])
-                    raise ClaimError(f"{place}: {claim.get('of')} is the letter of {names}; name one of them")
+                    raise ClaimError(f"{place}: {claim.get('of')} is the symbol of {names}; name one of them")
                 unit = found("of", first)
                 unit = unit if claim.kind == "order_parameter" else 1 / unit
             case "matrix":

@@ -41,7 +41,7 @@ def main(context: click.Context, version: bool) -> None:
       derive show my_model.py --stage bulk             one stage of the derivation
       derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
       derive compare my_model.py --plot out.png        theory against simulation
-      derive check my_model.py --quick                 tests of yours against laws that every model must obey
+      derive check my_model.py --quick                 test your model against laws that every model must obey
       derive explore my_model.py                       a page where every parameter is a slider
       derive report my_model.py -o report.html         the whole derivation as one page, or as LaTeX
       derive expand my_model.py --of edge --in 1/nu    an edge as a series, exactly

@@ -31,11 +31,12 @@ For a family of models the default member is built, or the one selected by the c
 Outside the project each solver gets a copy of the shared functions, so that it stands alone.
 
 With --target cuda nothing is written: every generated function, and the quantities of m.function with their
-derivatives, are compiled for a GPU, which need not be present. Parameters may follow the name of a model, as for solve;
-without arguments all settings are compiled. Nothing is executed on a GPU, so no time is measured. The table has
-kernels per call outside of loops and per step of each loop (least to most), bytes per point, and two estimates of a
-batch: from how many points on the device is busy (the mean kernel has as many entries as the device holds threads), and
-how many fit into its memory. The compiler is installed by pip install 'two-level-dmft[gpu]'.
+derivatives, are compiled for a GPU, which need not be present. Parameters may follow the name of a model, as for
+solve; without arguments all settings are compiled. Nothing is executed on a GPU, so no time is measured. The table
+lists the kernels of a call outside of loops, the kernels per step of each loop (lowest to highest number), and the
+bytes per point. It also estimates two batch sizes: the number of points at which the device is busy (the mean kernel
+has as many entries as the device holds threads), and the number that fits into its memory. The compiler is installed
+by pip install 'two-level-dmft[gpu]'.
 
 \b
 Keys of --json with --target:

@@ -26,16 +26,16 @@ def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed
     The declaration is rewritten in ways that must not change any number, and the numbers are compared: symbols
     renamed, equations reordered, an intermediate named or written out, a Gaussian matrix as the sum of two, another
     sector as the base, numbers instead of parameters, functions of time written out step by step, a parameter at zero
-    against a tiny one. The averaged action is compared with the cavity argument, exact numbers with sampled ones and
-    with exact arithmetic, the curve of the bulk with its equations, and the theory with simulations at two sizes,
-    extrapolated in 1/size. Run this before you publish a number.
+    against a very small one. The averaged action is compared with the cavity argument, exact results with sampled ones
+    and with exact arithmetic, the curve of the bulk with its equations, and the theory with simulations at two sizes,
+    extrapolated in 1/size. Run this before you publish a result.
 
-    A law that broke is printed with the declarations that were compared, in a form that `derive solve` runs; please
+    A violated law is printed with the declarations that were compared, in a form that `derive solve` runs; please
     report it. "does not apply" means that the declaration has nothing to rewrite in this way, "not decided" that both
     versions are refused, and "one is refused" that only one of them is, which is not an error but worth checking.
 
     All laws take a few minutes, and --quick less than one; laws that do not fit in that time are "not tried".
-    The exit code is 1 if a law broke.
+    The exit code is 1 if a law is violated.
 
     \b
     Keys of --json:

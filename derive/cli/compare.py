@@ -31,7 +31,7 @@ Without outliers, the largest and smallest eigenvalues are compared with the mea
 a square-root density. Otherwise the outermost eigenvalues of the bulk are listed next to its edges for information.
 The first four moments are extrapolated from --size and about half of it, because their correction is as large as
 their fluctuation; if the ratios of sizes give no whole sizes, they are listed for information. Atoms are compared by
-their weight, in whole eigenvalues. In the plot, intervals of the bulk that are too narrow for a common axis get
+their weight, as a number of eigenvalues. In the plot, intervals of the bulk that are too narrow for a common axis get
 axes of their own, and atoms are given as text.
 
 Finite-size corrections fall roughly as 1/D, so very many seeds at a small size reveal them: repeat with a larger

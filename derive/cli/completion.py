@@ -139,7 +139,7 @@ def directories(context: click.Context, parameter: click.Parameter, incomplete: 
 
 
 def _target(context: click.Context) -> str | None:
-    """Return the named model; click has not parsed the words yet if an option is waiting for its value."""
+    """Return the named model from the raw words: click has not parsed them while an option awaits its value."""
     named: str | None = context.params.get("target")
     return named or next((word for word in context.args if not word.startswith("-")), None)
 
@@ -150,8 +150,9 @@ def _given(context: click.Context, parameter: click.Parameter) -> tuple[str, ...
 
 
 def _pairs(names: Iterable[Name], given: Iterable[str], incomplete: str) -> list[CompletionItem[str]]:
-    """Return name= for names not given yet; name=value after the equals sign, or if a single name with values is
-    left."""
+    """Return name= for each name not given yet, or name=value after the equals sign or if only one name with values
+    remains.
+    """
     taken = {word.partition("=")[0] for word in given}
     name, equals, value = incomplete.partition("=")
     left = [n for n in names if n.name not in taken and (n.name == name if equals else n.name.startswith(name))]

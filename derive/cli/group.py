@@ -101,7 +101,7 @@ class DeriveGroup(click.Group):
 
 
 def _missing_option(error: click.NoSuchOption, args: Sequence[str]) -> str:
-    """Return a sentence on an option that does not exist: a misspelt one, or a parameter written like one."""
+    """Return an error message about an unknown option: a misspelt option, or a parameter written like an option."""
     path = error.ctx.command_path if error.ctx is not None else "derive"
     takes_values = error.ctx is not None and any(p.name == "pairs" for p in error.ctx.command.params)
     if error.possibilities or not takes_values:

@@ -99,7 +99,7 @@ notation_option = click.option(
     type=OneOf("model", "paper"),
     default="model",
     show_default=True,
-    help="The names of the model, or the letters that it declares for its source, with the table of letters first.",
+    help="Use the names of the model, or the symbols declared for its source, preceded by a table of symbols.",
 )
 """The option of commands that print derived formulas."""
 target_argument = click.argument("target", metavar="SETTING|FILE", shell_complete=completion.targets)

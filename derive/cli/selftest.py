@@ -34,7 +34,7 @@ theory with simulations at two sizes. `derive check FILE` tries these laws on yo
 
 All rewritings are first applied together, in random order. If that breaks a law or is refused, they are applied one
 at a time. A declaration that breaks a law is reported at once, reduced as far as possible, and printed in a form that
-`derive solve` runs, with the two numbers. The exit code is 1 if any law broke.
+`derive solve` runs, with the two numbers. The exit code is 1 if any law is violated.
 
 Each declaration is drawn for a pair of features, such as a parameter at zero and a probe at the first step; all pairs
 are drawn in turn. With --vocabulary nothing is solved: a table shows how often each feature occurs.

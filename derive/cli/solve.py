@@ -49,7 +49,7 @@ Keys of --json:
   alignments               squared cosines of the outliers' vectors with directions: those that the model observes
                            with alignment(...) and those of --align; each with name, side (right or left), axes
                            (outlier, time, label, as far as it has several), times, values, errors
-  alignment_path           with --path the same list at each time, of the outliers that are there then
+  alignment_path           with --path the same list at each time, for the outliers that exist then
   outlier_path, bbp_time   outliers at each time, and the first time with one (or "never"); with --path
   outlier_path_errors      their standard errors where laws are sampled, else null
   bulk_path                bulk_edges at each time; null where they are the same at all times
@@ -57,12 +57,12 @@ Keys of --json:
   atoms                    point masses of the bulk: at, weight
   moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity
   curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
-  density                  x and y, with --grid; zero outside the bulk and at its very edges
+  density                  x and y, with --grid; zero outside the bulk and at its edges
   resolvent                with --resolvent, for each point z and values: G, the normalised trace of R = 1/(z - M),
                            and for matrices A, B of spectrum(..., between=...) "A" for tr R A, "A R" for tr R A R
                            and "A R B" for tr R A R B; each number as [real part, imaginary part]
   observables              name to list over time, of numbers or, with labels, of lists; each also under its name
-                           null at times before something that it is made of is there, such as v(t - 5)
+                           null at times before all of its fields exist, as for v(t - 5) at t = 4
   observable_errors        their standard errors where laws are sampled, else null
   kernels                  with --kernel: name to axes ("t", "label of a", "s", "label of b", as far as there are
                            any), values and errors (null where nothing is sampled); a response is null where s > t
@@ -131,7 +131,7 @@ def solve(
         from derive.inputs.problems import makes_a_grid
 
         if makes_a_grid(pairs):
-            raise click.UsageError("--memory belongs to one point; give each parameter one value")
+            raise click.UsageError("--memory applies to a single point; give each parameter one value")
 
     def solved(theory: Any, given: dict[str, Any], progress: Any) -> Solution:
         found: Solution = theory.solve(given, **options, progress=progress)

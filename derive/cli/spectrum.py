@@ -20,8 +20,8 @@ Show the bulk and the outliers of every weight matrix in a checkpoint you alread
 
 FILE is .npz, .safetensors, or a PyTorch state dict (.pt, .pth, .bin) where torch is installed. Nothing in it is ever
 executed: pickled objects are refused, and torch loads weights only. With AFTER, a later checkpoint of the same
-network, each matrix is shown before and after. A damaged array is listed and skipped; arrays that hold the numbers of
-another are shown once.
+network, each matrix is shown before and after. A damaged array is listed and skipped; duplicate arrays are shown
+once.
 
 At the start of training a weight matrix is noise, and its singular values follow the law of Marchenko and Pastur
 (MP); learning first appears as a few singular values that leave this bulk. For each matrix of R rows and C
@@ -37,16 +37,16 @@ it 999 times out of 1000. Above that bound the bulk is near Marchenko-Pastur (KS
 edge), and an outlier must also clear the misfit of the edge; otherwise it is not Marchenko-Pastur, and values beyond
 the edge form a tail. Neither gets p-values. In these cases, and if more than 5% lie beyond, the law of one gradient
 step with extensively many outputs is fitted too (one of the settings that ship; scale, chi and gamma are three
-parameters, where MP has one). "law" says which of them describes the matrix to within what noise allows: MP,
+parameters, where MP has one). "law" says which of them describes the matrix up to noise: MP,
 extensive, or neither. With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look
 extensive at sizes of a few hundred.
 
-PR is the participation ratio 1 / sum u_i^4 of the vectors of the largest singular value: the number of rows or columns
-that carry it, n / 3 for a random direction. Do not trust it for a value that is not an outlier, lies near the edge
-or has a neighbour within three standard errors. "tail" is the exponent of a power law for the density of the largest
-eigenvalues (maximum likelihood as of Hill, start by Clauset, Shalizi and Newman), with a bootstrap error. It is printed
-only where no bulk law describes the spectrum, the fit is good and an exponential is worse; a log-normal tail is rarely
-excluded.
+PR is the participation ratio 1 / sum u_i^4 of the vectors of the largest singular value: the number of rows or
+columns that carry it, n / 3 for a random direction. Do not trust it for a value that is not an outlier, lies near the
+edge or has a neighbour within three standard errors. "tail" is the exponent of a power law for the density of the
+largest eigenvalues (Hill's maximum-likelihood estimator, start as in Clauset, Shalizi and Newman), with a bootstrap
+error. It is printed only where no bulk law describes the spectrum, the fit is good and an exponential is worse; a
+log-normal tail is rarely excluded.
 
 Singular values come from the smaller Gram matrix, so that an embedding of 50000 x 768 takes seconds; where this
 would leave the smallest fewer than four digits they come from a QR decomposition.

@@ -33,13 +33,14 @@ overshoots, this limit is null.
 A warning says above which rate finite-size simulations are unreliable. At size D, data and matrices differ from their
 limits by about 1/sqrt(D), as if the rate were off by that fraction, and a loss that rises during training amplifies
 corrections of order 1/D. By this estimate, below the printed size the fluctuations of one run near the limit are as
-large as its loss. Between the two limits, single directions grow that exist only at finite size.
+large as its loss. Between the two limits, individual directions that exist only at
+finite size may grow.
 
 \b
 Keys of --json:
   setting, rate, axes, points
                            each point: parameters, by_divergence (exact, or extrapolated where late growth has
-                           settled, else within the steps that were run), by_divergence_error, by_curvature,
+                           converged, else within the steps that were run), by_divergence_error, by_curvature,
                            at_start (null without a curvature), tolerance; exact (null where training is
                            not linear)
   exact of a point         rate, error, low and high (training is stable and grows there), kind (mean, or
@@ -127,7 +128,7 @@ def stability(
 
 
 def _remarks(point: dict[str, Any], rate: str) -> list[str]:
-    """Return remarks on the runs of a point, and on the limits of simulation."""
+    """Return remarks on the runs of a grid point, and on the limits of simulation."""
     if "error" in point:
         return [point["error"]]
     remarks = _found_by(point, rate)
@@ -145,7 +146,7 @@ def _remarks(point: dict[str, Any], rate: str) -> list[str]:
 
 
 def _cells(point: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
-    """Return the numbers of a point, or its error."""
+    """Return the results at a grid point, or its error."""
     if "error" in point:
         return ["none", *([""] * (len(columns) - 1))]
     return [number(point[column]) for column in columns]

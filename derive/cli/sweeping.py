@@ -210,7 +210,7 @@ def _uncertified(points: Iterable[Any]) -> bool:
 
 
 def _one_thread() -> None:
-    """Limit this process to one thread, like its workers, if nothing is loaded yet."""
+    """Limit this process to one thread, like its workers, if no numerical library is loaded yet."""
     from derive.sweeps.threads import one_thread
 
     if not {"numpy", "jax"} & set(sys.modules):

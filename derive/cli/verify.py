@@ -21,9 +21,9 @@ A claim is a resolvent, a block of A(z), an edge, a threshold or a series coeffi
 
 \b
   proved       exact for every value of the region, or of the declared domains where there is none
-  supported    the algebra is exact, but which branch or edge is meant was tried at points only
-  refuted      with a counterexample, and what `derive solve` gives there
-  not decided  with what was tried (agreement to 50 digits is no proof)
+  supported    the algebra is exact, but the branch or edge was identified only at sample points
+  refuted      with a counterexample, and the result of `derive solve` there
+  not decided  with the methods that were tried (agreement to 50 digits is not a proof)
 
 A formula that holds for some parameters only needs a region: inequalities joined by `and`. The exit code is 0 if
 all claims are proved, 1 if one is refuted, 4 if none is refuted but one is not decided, 5 if all others are proved

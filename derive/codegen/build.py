@@ -112,7 +112,7 @@ def _check_place(directory: Path) -> None:
 
 
 def _swap(staging: Path, directory: Path, names: list[str]) -> None:
-    """Replace each name by its new version; on failure restore all that were replaced."""
+    """Replace each file or directory by its new version; on failure restore the old ones."""
     old, new = staging / "old", staging / "new"
     old.mkdir()
     try:

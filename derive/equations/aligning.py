@@ -63,7 +63,9 @@ def _aligned(
 
 
 def _overlap_equations(projecting: Projecting, unknowns: tuple[Unknown, ...], first: Unknown) -> dict[Unknown, Row]:
-    """Return the equation of an overlap, and those of the overlaps that it depends on besides the unknowns of A(z)."""
+    """Return the equation of an overlap, and the equations of the overlaps on which it depends besides the unknowns of
+    A(z).
+    """
     equations: dict[Unknown, Row] = {}
     neighbours, waiting = projecting.neighbours(), [first]
     while waiting:
@@ -81,7 +83,7 @@ def _overlap_equations(projecting: Projecting, unknowns: tuple[Unknown, ...], fi
 def _response_equations(
     projecting: Projecting, unknowns: tuple[Unknown, ...], probe: Field, field: Field
 ) -> dict[Unknown, Row]:
-    """Return the equations of responses that only a source along a field drives, and no unknown of A(z)."""
+    """Return the equations of responses that are driven by a source along a field but by no unknown of A(z)."""
     idle = {u: row for u, row in projecting.reachable().items() if u not in unknowns}
     neighbours = projecting.neighbours()
     driven = {u: None for u in idle if projecting.driven(u, probe, field)}

@@ -151,7 +151,7 @@ class _Spreading:
         return spread(self.like(EntriesAt(*node.table.args) * node.vector, wide), axes, wide)
 
     def _in_mean(self, node: Mean) -> sp.Expr:
-        """Return the argument of a mean, with a field of its own for every broadcast vector."""
+        """Return the argument of a mean, with a new field for every broadcast vector."""
         expression = self.own(node.expression)
         wide = {m for m in expression.atoms(Mix) if m.table.data is None and sector_of(m) is not None}
         outer = [m for m in wide if not any(m != other and other.has(m) for other in wide)]

@@ -187,8 +187,8 @@ def _has_traits(rule: Rule) -> bool:
 def _site_inputs(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
     """Return the fields of the same site that enter the law of a field.
 
-    A random matrix contributes fields through its memory. Given the order in time, only those with a nonzero response
-    count.
+    A random matrix contributes fields through its memory. If the order in time is given, only fields with a nonzero
+    response are included.
     """
     needed: set[Field] = set()
     for rule in f.rules:

@@ -129,7 +129,7 @@ def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
     for f in system.training:
         if f.product is not None and f.field.timed and order.delay(value.field, f.field) == 0:
             raise DeclarationError(
-                f"spectrum(...) has diag(...) of {shown(value)}, which a random matrix makes from fields at that "
+                f"spectrum(...) has diag(...) of {shown(value)}, which is a random matrix times fields at that "
                 f"time, after the last update; use {value.field}({shown(value.time - 1)})"
             )
 

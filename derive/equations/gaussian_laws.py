@@ -575,7 +575,7 @@ def _reduce_arguments(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp
 
 
 def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tuple[sp.Expr, ...]:
-    """Return the affine functions whose zeros are the kinks and jumps of a law, which must be analytic elsewhere."""
+    """Return the affine functions whose zeros are the kinks and jumps of a law; elsewhere the law must be analytic."""
     kinks: dict[sp.Expr, None] = {}
 
     def kink(function: sp.Expr) -> None:
@@ -602,7 +602,7 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
 
 @ByKind
 def _vanishing_at_kinks(node: sp.Basic, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
-    """Return the functions whose zeros are the kinks and jumps of a node, apart from those of its arguments.
+    """Return the functions whose zeros are the kinks and jumps of a node, apart from kinks and jumps of its arguments.
 
     A node that is not known to be analytic elsewhere is refused.
     """
@@ -685,7 +685,7 @@ def _(expression: sp.Abs, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
 
 
 def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) -> int:
-    """Return how an expression depends on an argument: with kinks, smoothly, or polynomially."""
+    """Return how an expression depends on an argument: with kinks, smoothly, or as a polynomial."""
     if any(kink.has(symbol) for kink in kinks):
         return SPLIT
     polynomial = expression.as_poly(symbol)
@@ -733,14 +733,14 @@ def _(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 
 
 def _dependences(core: sp.Expr, where: str) -> list[int]:
-    """Return for each value how an expression depends on it: with kinks, smoothly, or polynomially."""
+    """Return, for each value, how an expression depends on it: with kinks, smoothly, or as a polynomial."""
     plain, arguments, _ = _in_symbols(core)
     kinks = _kinks(plain, list(arguments), where)
     return [min(1, _kind(plain, u, kinks)) for u in arguments]
 
 
 def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[sp.Symbol, sp.Expr]]:
-    """Return an expression with symbols for its values and constants, and the meaning of each symbol."""
+    """Return an expression with its values and constants replaced by symbols, and the meaning of each symbol."""
     numbers = outermost(core, NUMBERS, outside=(FieldAt,))
     constants = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
     arguments = {sp.Symbol(f"u{i}", real=True): value for i, value in enumerate(fields_of(core))}

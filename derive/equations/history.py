@@ -117,7 +117,7 @@ def write_out(model: Model) -> History:
 
 
 def _decay_factor(share: sp.Expr, rule: Eq) -> sp.Expr:
-    """Return the decay factor of weights in one step; its powers are needed, so sizes may enter only as ratios."""
+    """Return the decay factor of weights in one step. Sizes may enter only as ratios, since its powers are needed."""
     if not share.atoms(Sector):
         return share
     with blaming(rule):
@@ -192,7 +192,7 @@ class _Coefficients:
         return matrix, entry, forcing
 
     def _recurrence(self, name: str, matrix: Rows, entry: Column, forcing: Column, is_initial: bool) -> tuple[str, ...]:
-        """Return the function names of a recurrence; recurrences with equal numbers are shared."""
+        """Return the function names of a recurrence; recurrences with equal coefficients share them."""
         for r in self.recurrences:
             if (r.matrix, r.entry, r.forcing, r.initial) == (matrix, entry, forcing, is_initial):
                 return r.names

@@ -78,7 +78,7 @@ def _keeps_labels(term: Term, target: Field) -> bool:
 
 
 def _even(coefficients: Iterable[sp.Expr]) -> bool:
-    """Return whether every mean is of products of two vectors with labels, or of two without."""
+    """Return whether every mean contains only products of two vectors with labels, or of two vectors without."""
     means = (m for c in coefficients for m in sp.sympify(c).atoms(Mean) if not is_moment(m))
     return all(_alike(a, b) for m in means for _, a, b in quadratic_pairs(m) or ())
 

@@ -146,7 +146,7 @@ class _DifferingSites:
 
 
 class _SampledSites:
-    """Diagonal entries are sampled, and so are means of products conditional on these entries."""
+    """Diagonal entries are sampled, as are means of products conditional on these entries."""
 
     def __init__(self, sites: SpectralSites, sector: Sector):
         self.sites, self.equations = sites, sites.equations
@@ -167,7 +167,7 @@ class _SampledSites:
     def _drives(self, probe: Field) -> list[tuple[sp.Expr, tuple[str, Field], Word, Unknown]]:
         """Return the driving terms of a probe field's equation as (coefficient, factor, unknown).
 
-        The factor is a training field, or the training noise that a noise of the probe is correlated with.
+        The factor is a training field, or a training noise with which a noise of the probe is correlated.
         """
         spikes = [(s.scale, ("C", s.vector), s.word, s.unknown) for s in self.equations.spikes(probe)]
         noises = [(scale, ("R", noise), (), other) for scale, noise, other in self.equations.shared_noises(probe)]

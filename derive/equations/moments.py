@@ -87,7 +87,9 @@ def _denominators(law: sp.Expr) -> Iterator[sp.Expr]:
 
 
 def _diverges(law: sp.Expr, base: sp.Expr, value: FieldAt, everywhere: set[Field], power: float) -> bool:
-    """Return whether the law diverges with at least this power at a zero of the base, for any values of the others."""
+    """Return whether the law diverges with at least this power at a zero of the base, for any values of the other
+    fields.
+    """
     affine = base.is_polynomial(value) and sp.degree(base, value) == 1
     others = base.atoms(FieldAt, *NUMBERS)
     if not affine and not all(isinstance(other, FieldAt) and other.field in everywhere for other in others):
@@ -96,7 +98,9 @@ def _diverges(law: sp.Expr, base: sp.Expr, value: FieldAt, everywhere: set[Field
 
 
 def _diverges_at(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int) -> bool:
-    """Return whether a law diverges with at least this power, at random other values and default parameters."""
+    """Return whether a law diverges with at least this power, at random values of the other fields and default
+    parameters.
+    """
     x = sp.Symbol("x", real=True)
     draw = random.Random(seed)
     point: dict[sp.Basic, sp.Basic] = {value: x}

@@ -86,7 +86,7 @@ def check_diagonals(matrix: MatrixExpression, rules: FieldRules) -> None:
     for entries in _diagonals(matrix):
         where = f"spectrum(...) has diag({shown(entries)})"
         if entries.has(Mean):
-            raise DeclarationError(f"{where}, which holds a mean; make it a parameter")
+            raise DeclarationError(f"{where}, which contains a mean; make it a parameter")
         for value in (value for value in values(entries) if not is_trait(value)):
             _check_time(value, where)
         for quenched in (value.field for value in traits_in(entries)):
@@ -106,21 +106,21 @@ def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, rules: FieldR
         if place is not None:
             there = f"next to {shown(value)} = {place:.3g}" if value in values(entries) else "at some sites"
             raise DeclarationError(
-                f"{where}, which is unbounded {there}, so the bulk would have no edge; take a bounded function of it"
+                f"{where}, which is unbounded {there}, so the bulk would have no edge; use a bounded function of it"
             )
     for value, sign in _infinite_ends(written):
         if _grows(written, value, sign):
             unbounded = value if value in values(entries) else values(entries)[0]
             raise DeclarationError(
-                f"{where}, which is unbounded because {shown(unbounded)} is, so the bulk would have no edge; take a "
-                "bounded function of it, or a density that is cut off"
+                f"{where}, which is unbounded because {shown(unbounded)} is, and the bulk would have no edge; use a "
+                "bounded function of it, or truncate the density"
             )
 
 
 def _written_out(entries: sp.Expr, rules: FieldRules) -> sp.Expr:
     """Return diagonal entries with elementwise fields expanded into the fields at the same time on which they depend.
 
-    This shows that a square is non-negative, and that a constant field is a number.
+    In this form a square is recognised as non-negative, and a constant field as a number.
     """
     laws: dict[FieldAt, sp.Expr] = {}
     for value in values(entries):
@@ -176,8 +176,10 @@ def _check_time(value: FieldAt, where: str) -> None:
 
 
 def _law(value: FieldAt) -> sp.Tuple:
-    """Return the law of a trait: its density and the ends of its support, or its values. For other fields, only the
-    ends."""
+    """Return the law of a trait: its density and the ends of its support, or its values.
+
+    For other fields, only the ends are returned.
+    """
     if is_trait(value):
         return value.field.law
     return sp.Tuple(sp.S.One, *value.field.ends)
@@ -196,7 +198,7 @@ def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
 def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
     """Return a pole of diagonal entries inside the support of a value; None if there is none.
 
-    Parameters have their default values, and other values are one.
+    Parameters are set to their default values, and other values to one.
     """
     law = _law(value)
     if len(law) < 3:
@@ -229,9 +231,9 @@ def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
 
 
 def _grows(entries: sp.Expr, value: FieldAt, sign: int) -> bool:
-    """Return whether diagonal entries are unbounded as functions of a value, judged by their size far away.
+    """Return whether diagonal entries are unbounded as functions of a value, judged by their size at large values.
 
-    Parameters have their default values, and other values are one.
+    Parameters are set to their default values, and other values to one.
     """
     x = sp.Dummy("x", real=True)
     function = entries.xreplace({other: x if other == value else sp.S.One for other in values(entries)})
@@ -329,12 +331,12 @@ class Probing:
         return image
 
     def _prepared(self, matrix: MatrixExpression) -> MatrixExpression:
-        """Return the matrix with means of the training level, and its time if needed, as parameters."""
+        """Return the matrix with means of the training level, and if needed its time, replaced by parameters."""
         measured = self._measured(matrix)
         return measured if self.times is None else stopped(measured, self.times)
 
     def _measured(self, matrix: MatrixExpression) -> MatrixExpression:
-        """Return the matrix with means that multiply random matrices as parameters of known value.
+        """Return the matrix with means that multiply random matrices replaced by parameters of known value.
 
         The bulk equations then keep their form, as equations in responses with numerical coefficients.
         """

@@ -58,7 +58,7 @@ class Rules:
     # -- linear laws
 
     def _linear_terms(self, part: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """Return an additive part as terms; None if it is not linear in the fields."""
+        """Return a summand as a list of terms; None if it is not linear in the fields."""
         if part == 0:
             return ()
         scale, vectors = _split(part)
@@ -68,7 +68,7 @@ class Rules:
 
     @ByKind
     def _multiple(self, vector: sp.Expr, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """Return a number times a vector as terms; None if the vector is a nonlinear function of others."""
+        """Return a number times a vector as a list of terms; None if the vector is a nonlinear function of others."""
         return None
 
     @_multiple.on(FieldAt)
@@ -90,7 +90,7 @@ class Rules:
 
     @_multiple.on(sp.Sum)
     def _past_terms(self, node: sp.Sum, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """Return a sum over earlier times as terms; values at the time of the target become separate factors."""
+        """Return a sum over earlier times as a list of terms; values at the target's time become separate factors."""
         ((index, low, high),) = node.limits
         if index != PAST or low != 0:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
@@ -147,7 +147,7 @@ class Rules:
         return terms
 
     def _times_traits(self, of_traits: sp.Expr, value: FieldAt, past: sp.Expr, where: str) -> FieldAt:
-        """Return a value at time s inside a mean, times its trait-dependent factor, as a field."""
+        """Return the field that represents a value at time s inside a mean times its trait-dependent factor."""
         if of_traits == 1:
             return self._at_past(value, past, where)
         clock = value.field.clock or self.made.clock
@@ -309,7 +309,7 @@ class Rules:
         """Return the expression as (scalar, field value); the value is None for zero.
 
         Args:
-            drawn: the time at which the value is taken, if it is fixed.
+            drawn: the time of the value, if it is fixed.
         """
         expression = self._lowered(expression, clock, where)
         if expression == 0:
@@ -360,7 +360,7 @@ class Rules:
 
 
 def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
-    """Return a Piecewise whose conditions depend on no vector as a sum over its cases.
+    """Expand a Piecewise whose conditions contain no vector into a sum over its cases.
 
     SymPy would move every factor into the cases.
     """
@@ -375,8 +375,7 @@ def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
 
 
 def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
-    """Return the mean, in a coefficient of a sum over s, of values at s and at another time; None if it does not
-    occur."""
+    """Return the mean, in a coefficient of a sum over s, of values at s and at another time; None if there is none."""
     means: list[Mean] = sorted(factor.atoms(Mean), key=sp.default_sort_key)
     mixed = [m for m in means if m.has(PAST) and m.atoms(Clock)]
     if not mixed:
@@ -389,12 +388,12 @@ def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
 def _too_many_times(average: Mean, where: str) -> DeclarationError:
     return DeclarationError(
         f"{where}: {shown(average)} in the sum over earlier times s is of values at s and at another time; such a mean "
-        "may only be of one vector at s times another, without labels, and multiply a vector alone"
+        "must be that of one vector at s times another, without labels, and may multiply only a vector"
     )
 
 
 def _size_free(coefficient: sp.Expr, where: str) -> sp.Expr:
-    """Return a coefficient in terms of ratios of sizes, with functions of traits unchanged."""
+    """Express a coefficient in terms of ratios of sizes; functions of traits are unchanged."""
     return apart(lambda e: size_free(e, where), coefficient)
 
 

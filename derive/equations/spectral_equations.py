@@ -184,7 +184,8 @@ class SpectralEquations:
     def _noise_overlaps(self, sector: Sector, field: Field) -> Iterator[tuple[Sector, Field]]:
         """Yield the overlaps that noises contribute to the equation of an overlap with a field.
 
-        By Stein's lemma these are the overlaps to whose training noises the field, or one on the diagonal, responds.
+        By Stein's lemma these are the overlaps with training noises to which the field, or a field on the diagonal,
+        responds.
         """
         responding = [field, *(entry.value.field for entry in self.diagonal_fields(sector))]
         for probe in self.terms:

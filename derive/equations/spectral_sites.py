@@ -103,7 +103,9 @@ class SpectralSites:
     # -- the bulk
 
     def bulk_equations(self) -> tuple[sp.Expr, ...]:
-        """Return L R = (coefficient of the noise in each equation), and the same for the source."""
+        """Return the equations L R = b for the response to each noise and to the source, where b contains the
+        coefficients of that noise or source.
+        """
         table = self.propagator()
         terms = {place: sp.Add.make_args(sp.expand(entry)) for place, entry in table.items()}
         columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]

@@ -34,13 +34,15 @@ def stopping(model: Model, rules: FieldRules, history: History) -> ProbeTimes | 
 
 
 def _measures(matrix: MatrixExpression) -> bool:
-    """Return whether coefficients of a probed matrix contain means, so that it depends on their time."""
+    """Return whether coefficients of a probed matrix contain means, so that the matrix depends on the time of these
+    means.
+    """
     factors = (factor for _, part in matrix.as_sum for factor in part.as_product if factor != matrix)
     return any(sp.sympify(scale).has(Mean) for scale, _ in matrix.as_sum) or any(map(_measures, factors))
 
 
 def _updates(history: History) -> list[sp.Expr]:
-    """Return the coefficients of weights and random matrices in updates, at a dummy time."""
+    """Return the coefficients of weights and random matrices in updates, as functions of a dummy time."""
     at = sp.Symbol("at", integer=True, positive=True)
     coefficients = [scale(at) for scale in history.initial.values()] + [k(at, PAST) for k in history.kernels.values()]
     return [*coefficients, *(e for r in history.recurrences for row in (*r.matrix, r.entry, r.forcing) for e in row)]

@@ -160,7 +160,7 @@ class Branches:
         return self._root_of(self.factors, point, self.power)
 
     def _root_of(self, polynomials: list[sp.Expr], point: Point, power: int) -> Root | None:
-        """Return the physical root divided by SMALL**power, as one of polynomials."""
+        """Return the physical root divided by SMALL**power, as a root of one of the rescaled polynomials."""
         factors, small = tuple(f.subs(point) for f in polynomials), self._small(polynomials, point)
         meant = self.pick(self.selection, {**point, SMALL: small})
         if meant is None:

@@ -36,7 +36,7 @@ class Case:
             parameter.checked(float(value))
         case = Case(probed, limit, tuple(fixed.items()))
         if any(e.has(sp.zoo, sp.nan, sp.oo) for e in case.equations):
-            raise DeriveError("the bulk equations divide by zero at these values of --at; take others")
+            raise DeriveError("the bulk equations divide by zero at these values of --at; try others")
         return case
 
     @property

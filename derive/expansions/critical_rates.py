@@ -100,7 +100,7 @@ def _changes_sign(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol
 
 
 def _solved(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
-    """Return the root near the rate of a polynomial of degree one or two; None for other degrees."""
+    """Return the root, near the rate, of a polynomial of degree one or two; None for other degrees."""
     poly = sp.Poly(polynomial, rate)
     if poly.degree() == 1:
         return sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(rate))
@@ -119,7 +119,7 @@ def _solved(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.E
 
 
 def _root(square: sp.Expr) -> sp.Expr:
-    """Return a square root with integer factors extracted, up to its sign; the caller tries both."""
+    """Return a square root with integer factors extracted, up to its sign; the caller tries both signs."""
     outside, inside = sp.S.One, sp.S.One
     number, factors = sp.factor_list(square)
     for base, power in factors:

@@ -52,7 +52,7 @@ class Flow:
 
 
 def _owners(polys: list[sp.Poly], unknowns: tuple[sp.Symbol, ...]) -> list[tuple[int, int]]:
-    """Return the unknown that each equation is solved for and its power of z, a perfect matching."""
+    """Return, for each equation, the unknown for which it is solved and the power of z, from a perfect matching."""
     choices: list[dict[int, int]] = []
     for poly in polys:
         options: dict[int, int] = {}

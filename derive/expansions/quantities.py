@@ -90,12 +90,12 @@ def expand_quantity(
     plus = dict(probed.training.model.probes)[probed.label].plus
     if plus and of != "threshold":
         raise DeriveError(
-            f"the observable {plus} shifts the probed matrix, which `expand` does not support; take a layer without it"
+            f"the observable {plus} shifts the probed matrix, which `expand` does not support; use a layer without it"
         )
     for number in probed.probe.measured:
         raise DeriveError(
-            f"the bulk depends on {number.average}, which changes with the parameters in its own way; `expand` does "
-            "not follow it, so take a layer without it, or make it a parameter"
+            f"the bulk depends on {number.average}, which itself depends on the parameters; `expand` does not include "
+            "this dependence, so use a layer without it, or make it a parameter"
         )
     region = region or Region(case.name, tuple(probed.training.model.parameters))
     if of == "threshold":
@@ -143,7 +143,9 @@ def expand_atom(
 def _all_thresholds(
     spikes: CaseSpikes, wanted: str | None, region: Region, order: sp.Rational, only: int | None
 ) -> Quantity:
-    """Return every threshold of a parameter, or that of one rank; those of the upper edge near the defaults first."""
+    """Return every threshold of a parameter, or only the one of a given rank; thresholds of the upper edge near the
+    defaults come first.
+    """
     parameter = spikes.strength(wanted)
     thresholds = spikes.thresholds(parameter, region)
     results: list[QuantitySeries] = []

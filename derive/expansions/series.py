@@ -211,7 +211,7 @@ def _expanded(
     point: dict[sp.Symbol, Any],
     degree: int,
 ) -> PuiseuxSeries:
-    """Return the expansion with a symbol for each root, of the given degree, of a non-negative symbol."""
+    """Return the expansion with a new symbol for each root (of the given degree) of a non-negative symbol."""
     roots = {s: sp.Symbol(f"_root_{s.name}", positive=True) for s in sorted(polynomial.free_symbols - {x, e}, key=str)}
     roots = {s: r for s, r in roots.items() if s.is_nonnegative}
     raised = sp.expand(polynomial.xreplace({s: r**degree for s, r in roots.items()}))
@@ -368,7 +368,8 @@ class _Puiseux:
         raise NumericalError("the leading coefficient of the expansion could not be identified")
 
     def _root_in_extension(self, phi: dict[int, Element], guess: mpmath.mpf, shift: int) -> tuple[Element, int]:
-        """Return a root in the extension of a polynomial over it, and its multiplicity (Trager's method).
+        """Return a root, in the extension, of a polynomial with coefficients in the extension, and its multiplicity
+        (Trager's method).
 
         The norm of the polynomial, shifted by a multiple of theta, has a factor over the rational functions with the
         shifted root as a zero. The gcd of that factor and the polynomial is a power of one linear factor.
@@ -460,7 +461,7 @@ class _Puiseux:
         return coefficients, algebra.is_zero(coefficients[-1]) and self._is_root(coefficients)
 
     def _is_root(self, coefficients: list[Element]) -> bool:
-        """Return whether the coefficients so far are the whole root."""
+        """Return whether the series ends with the coefficients found so far."""
         while coefficients and self.algebra.is_zero(coefficients[-1]):
             coefficients = coefficients[:-1]
         degree = max(i for i, _ in self.table)
@@ -542,7 +543,7 @@ class _Puiseux:
 
 
 def _lower_hull(points: dict[int, int]) -> list[tuple[Fraction, list[int]]]:
-    """Return the sides of the Newton polygon: exponent of x in e, and the powers of x on the side."""
+    """Return the sides of the Newton polygon: for each, the p in x ~ e^p and the powers of x on it."""
     order = sorted(points)
     sides = []
     here = 0

@@ -182,7 +182,9 @@ class CaseSpikes:
         return Branches(self.case, region, bulk, (*bulk.singular, *polynomials, *changes), largest)
 
     def _held(self, problems: list[Eigenproblem]) -> tuple[BulkCurve, list[sp.Expr], list[sp.Expr]]:
-        """Return the bulk, polynomials with all outliers as zeros, and polynomials of the maps' branch points."""
+        """Return the bulk, polynomials whose zeros include all outliers, and polynomials that vanish at the maps'
+        branch points.
+        """
         try:
             polynomials = [p for problem in problems for p in self.outlier_polynomials(problem)]
             changes = [p for problem in problems for p in map_changes(problem)]
@@ -340,7 +342,7 @@ class Thresholds:
         }
 
     def _counts(self, selection: CellSelection, point: Point) -> tuple[Counter[int], int]:
-        """Return the number of outliers in each gap, by the number of edges below it, and the number of edges."""
+        """Return the number of outliers in each gap, indexed by the number of edges below it, and that of edges."""
         spectrum, counts = selection.spectrum(point), Counter[int]()
         for place in self._outliers(selection, point):
             before = spectrum.interval_of(place, tuple(p.subs(point) for p in self.polynomials))

@@ -181,7 +181,7 @@ class Page:
         return slider
 
     def _chosen(self, name: str, value: int | str) -> None:
-        """Switch to another member of the family, with other equations and perhaps other parameters."""
+        """Switch to another member of the family, with other equations and possibly other parameters."""
         before = dict(self.choices)
         self.choices[name] = value
         try:

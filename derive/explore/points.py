@@ -144,7 +144,7 @@ class Explorer:
 
 
 def eigenvalue_of(model: Model, label: str | None) -> str:
-    """Return the label of an axis of eigenvalues of a probed matrix, the first one if None."""
+    """Return the label of an axis for the eigenvalues of a probed matrix, by default the first."""
     probes = dict(model.probes)
     return f"eigenvalue of {text(probes[label or next(iter(probes))].matrix)}" if probes else "eigenvalue"
 

@@ -96,7 +96,7 @@ def read_npz(path: Path) -> tuple[Entry, ...]:
 
 
 def _entries(path: Path, reader: Callable[[Path], tuple[Entry, ...]] | None) -> tuple[Entry, ...]:
-    """Return the entries that a reader returns; errors about foreign bytes become one sentence."""
+    """Return the entries that a reader returns; errors about malformed bytes become one sentence."""
     with opened_file(path, ARCHIVE_SIZE, CheckpointError) as (_, size):
         if reader is None:
             raise CheckpointError(

@@ -254,7 +254,7 @@ def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[
 
 
 def _lasting(array: np.ndarray, times: int, d: Data) -> np.ndarray:
-    """Return one row per time; the last is repeated for the time after the last step."""
+    """Return one row per time; the last row is repeated for the time after the last step."""
     import numpy as np
 
     if len(array) < times - int(d.clock.endpoint):

@@ -222,7 +222,7 @@ def _has_name(declared: Declared, name: str) -> bool:
 
 
 def _hint(declared: Declared, name: str) -> str:
-    """Return how a value is set, with an existing name."""
+    """Return a hint on how to set a value, with an existing name as an example."""
 
     model = declared.member({})
     names = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]
@@ -309,7 +309,7 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
 def _with_arrays(
     model: Model, values: dict[str, Any], data: str | Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], str | Mapping[str, Any] | None]:
-    """Return the values without data arrays, and these joined to the other data."""
+    """Separate the data arrays from the values and add them to the other data."""
     from derive.inputs.data_files import array_of, declared_data, read_arrays, shown_source
 
     taken = {p.name for p in model.parameters}
@@ -343,7 +343,7 @@ def _with_sizes(model: Model, values: dict[str, Any], data: str | Mapping[str, A
 
 
 def _filled(parameter: Parameter, values: dict[str, int | float]) -> float:
-    """Return the given value, that of the parameter which it follows, or the default."""
+    """Return the given value, otherwise that of the parameter that it follows, otherwise the default."""
     if parameter.name in values:
         return values[parameter.name]
     return parameter.default if parameter.follows is None else _filled(parameter.follows, values)

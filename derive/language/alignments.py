@@ -61,8 +61,7 @@ def alignment(direction: Any) -> Alignment:
     value = named_fields(direction)
     if not isinstance(value, FieldAt):
         raise DeclarationError(
-            f"alignment({shown(value)}): name one field such as v(t), or a normal; give anything else an equation, "
-            "and so a field, of its own"
+            f"alignment({shown(value)}): name one field such as v(t), or a normal; declare a field for anything else"
         )
     if value.field.role == "trait":
         raise DeclarationError(f"alignment({shown(value)}): {value.field} is a trait; name a field or a normal")
@@ -141,7 +140,7 @@ def with_alignments(model: Any, texts: Iterable[str]) -> Any:
 
 
 def _typed(model: Declaration, text: str) -> Alignment:
-    """Return a direction from its text: a name, perhaps with a time in brackets."""
+    """Return a direction from its text: a name, possibly with a time in brackets."""
     fields = {f.name: f for f in atoms(model, Field) if f.role in ("field", "normal")}
     symbols = {s.name: s for s in (*atoms(model, (Clock, Parameter)),)}
     try:

@@ -57,7 +57,7 @@ def refuse_array_calls(expressions: list[sp.Basic]) -> None:
 
 
 def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
-    """Return the functions of the source that have run, or may have, with their current lines."""
+    """Return the functions of the source that have run or may have run, with their current lines."""
     whole = inf
     lines = {source.scope: whole}
     file = "" if frame is None else frame.f_code.co_filename

@@ -76,7 +76,7 @@ def check(model: Declaration) -> None:
 
 
 def _no_equation(item: Any) -> str:
-    """Return an error message, with a remedy, about an object among the equations that is not an equation."""
+    """Return an error message, with a remedy, about an object in the list of equations that is not an equation."""
     if isinstance(item, sp.core.relational.Relational):
         return f"is SymPy's {type(item).__name__} of {item.lhs}; take Eq from derive: from derive import Eq"
     if isinstance(item, (bool, sp.logic.boolalg.BooleanAtom)):
@@ -187,7 +187,7 @@ def _check_parameters(model: Declaration) -> None:
 
 
 def _parts(model: Declaration) -> list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]]:
-    """Return the parts of a model that record their source line, with their expressions."""
+    """Return the parts of a model that store their source line, with their expressions."""
     parts: list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]] = [
         (e, [*expressions(e.target), *expressions(e.value)]) for e in model.equations
     ]
@@ -381,7 +381,7 @@ def _check_before_start(model: Declaration, equation: Eq) -> None:
 
 @ByKind
 def _vanishes(expression: sp.Expr, time: sp.Expr) -> bool:
-    """Return whether an expression is zero wherever fields at a time, or earlier, are."""
+    """Return whether an expression vanishes if all fields up to a given time vanish."""
     return False
 
 
@@ -513,7 +513,7 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
             )
         if not clock.endpoint and before == 0:
             raise DeclarationError(
-                f"{where}, but {clock} ends at {clock.steps} - 1; take it there, or omit endpoint=False"
+                f"{where}, but {clock} ends at {clock.steps} - 1; use that time, or omit endpoint=False"
             )
         if not sp.expand(value.time - timed[0].time).is_Integer:
             raise DeclarationError(

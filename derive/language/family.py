@@ -159,7 +159,7 @@ def formula(variables: str, doc: str = "", **named: str) -> Choice:
     x**3 + x
     """
     if not named:
-        raise DeclarationError("formula(...): give at least one by name, which is the default: tanh='tanh(x)'")
+        raise DeclarationError("formula(...): name at least one formula; the first is the default: tanh='tanh(x)'")
     names = tuple(variables.split())
     for name, text in named.items():
         read_formula(text, names, f"formula({name}={text!r})")
@@ -182,7 +182,9 @@ class Family(Displayed):
         return self.choices
 
     def _word(self, name: str, word: str) -> str:
-        """Return a chosen word as part of a name, prefixed by its choice if another choice has the same word."""
+        """Return a chosen word for use in a name, prefixed by the name of its choice if another choice has the same
+        word.
+        """
         owners = [choice for choice, c in self.choices if word in c.words]
         return word if owners == [name] else f"{name}_{word}"
 

@@ -131,7 +131,7 @@ class _SyntaxReader:
 
 
 def _moderate(expression: sp.Expr, where: str) -> sp.Expr:
-    """Return the expression; a number must be real, finite and of moderate size."""
+    """Return the expression unchanged; raise for a number that is not real, finite and of moderate size."""
     if not expression.is_number:
         return expression
     fine = expression.is_real and expression.is_finite is not False

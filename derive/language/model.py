@@ -132,7 +132,7 @@ def _listed(what: str, argument: Any, example: str) -> tuple[Any, ...]:
 
 
 def _labelled_probes(probe: Any) -> tuple[tuple[str, Any], ...]:
-    """Return what is probed as pairs of a label and a spectrum; a single one has the empty label."""
+    """Return the probed spectra as pairs of a label and a spectrum; a single spectrum has the empty label."""
     if probe is None or fits(probe, tuple[tuple[str, Any], ...]):
         return probe or ()
     if isinstance(probe, Mapping):

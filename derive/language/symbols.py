@@ -77,7 +77,7 @@ def _other_than_expression(value: Any) -> str:
 
 @ByKind
 def _restricted(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
-    """Return a node that is allowed only in restricted form, in the form that the engine accepts."""
+    """Convert a node that is allowed only in restricted form to the form that the engine accepts."""
     return node
 
 
@@ -254,9 +254,10 @@ def check_latex(latex: str, where: str) -> None:
 
 
 class _Named(DisplayedNode, sp.Symbol):
-    """A symbol with a payload; two are equal if name, payload, assumptions and LaTeX are.
+    """A symbol with a payload; two symbols are equal if their names, payloads, assumptions and LaTeX are.
 
-    `fingerprint` is the part that numbers can depend on; `tex` is the declared LaTeX ("": derived from the name).
+    `fingerprint` is the part of the payload that can affect numbers; `tex` is the declared LaTeX ("": derived from the
+    name).
     """
 
     __slots__ = ("fingerprint", "looks", "payload", "tex")

@@ -158,7 +158,7 @@ def _discrete(name: str, values: Any, weights: Any) -> sp.Tuple:
         )
     for share in shares:
         if share.is_negative:
-            raise DeclarationError(f"trait {name}: the weight {share} is negative; weights are shares of the sites")
+            raise DeclarationError(f"trait {name}: the weight {share} is negative; weights are fractions of the sites")
     total = sp.Add(*shares)
     if total.is_Rational and abs(total - 1) > sp.Rational(1, 10**12):
         raise DeclarationError(f"trait {name}: its weights add up to {float(total):g}; they must add up to one")

@@ -1,4 +1,4 @@
-"""Functions of expressions dispatched on the class of a node, and the parts of an expression of given classes."""
+"""Functions that dispatch on the class of an expression's node, and searches for nodes of given classes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def parts(expression: sp.Basic, kinds: Kinds, outside: Kinds = ()) -> Iterator[A
 
 
 def outermost(expression: sp.Basic, kinds: Kinds, outside: Kinds = ()) -> list[Any]:
-    """Return those nodes, each once and in a fixed order."""
+    """Return the outermost nodes of these classes, each once and in a fixed order."""
     return sorted({node: None for node in parts(sp.sympify(expression), kinds, outside)}, key=sp.default_sort_key)
 
 

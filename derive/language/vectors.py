@@ -33,16 +33,16 @@ from derive.support.display import DisplayedNode
 
 
 class Sited(DisplayedNode, sp.Expr):
-    """A vector, or numbers made of vectors."""
+    """A vector over sites, or a number composed of vectors."""
 
 
 class Field(Sited, _Named):
     """A vector over a sector. On a clock it is written `v(t)`, otherwise `v`.
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a scale) or
-    "spectral" (added by the engine to probe a matrix). `is_drawn`: its entries are independent random numbers, drawn
-    anew at each of its times, of this `expectation` and `variance` between these `ends`. `axes`: it has one copy per
-    label of each of them; `labels` is the number of copies.
+    "spectral" (added by the engine to probe a matrix). `is_drawn`: its entries are independent random numbers with this
+    `expectation` and `variance`, between these `ends`, drawn anew at each of its times. `axes`: the field has one copy
+    per label of these axes; `labels` is the number of copies.
     """
 
     __slots__ = ()
@@ -93,7 +93,7 @@ def _checked_scale(name: str, scale: Any) -> sp.Expr:
 
 
 class FieldAt(Sited):
-    """The value of a field, at a time if it has one."""
+    """The value of a field, at a time if the field has a clock."""
 
     is_commutative = True
 
@@ -133,10 +133,10 @@ class GivenNumbers(Sited):
 
 
 class LabelSelection(Sited):
-    """The 0/1 table that maps numbers with the axes `columns` to `rows`: 1 where labels on common axes agree.
+    """The 0/1 table that maps numbers on the axes `columns` to the axes `rows`: 1 where labels on common axes agree.
 
-    `named` are the axes of the columns under the names of the rows. The table broadcasts labels, sums over axes that
-    the rows lack, and renames axes.
+    `named` are the axes of the columns, renamed as in the rows. The table broadcasts labels, sums over axes that the
+    rows lack, and renames axes.
     """
 
     is_commutative = True
@@ -246,7 +246,7 @@ class Total(Sited):
 
 
 class Each(Total):
-    """Numbers with labels, observed one by one."""
+    """Numbers with labels, each of which is observed separately."""
 
 
 class Softmax(Total):
@@ -642,7 +642,7 @@ def _mean_of_product(term: sp.Expr) -> sp.Expr:
 
 
 def _times_outside_values(expression: sp.Basic) -> bool:
-    """Return whether an expression depends on time other than through values."""
+    """Return whether an expression depends on time explicitly, not only through values of fields."""
     return any(True for _ in parts(expression, (Clock, EngineSymbol), (FieldAt, GivenNumbers)))
 
 
@@ -663,9 +663,9 @@ PAST = EngineSymbol("s", integer=True, nonnegative=True)
 
 
 class PastSum(sp.Sum):
-    """A sum over earlier times that does not move factors into a `Piecewise`, unlike SymPy's Sum.
+    """A sum over earlier times that, unlike SymPy's Sum, does not move factors into a `Piecewise`.
 
-    SymPy's Sum does. A mean or an outer product must remain outside, because the case differs from site to site.
+    A mean or an outer product must remain outside, because the case differs from site to site.
     """
 
     def __new__(cls, function: sp.Expr, *limits: tuple[sp.Expr, ...]) -> PastSum:

@@ -4,7 +4,7 @@ W(S) = W(0) + N0^(-1/2) sum_t g(t) phi(t)^T with N1 = alpha N0 and entries of W(
 see the initial matrix through chi(t) = W(0) phi(t) / sqrt(N0) and xi(t) = (sqrt(N0) / N1) W(0)^T g(t), and each is
 an elementwise law of the earlier ones. The spectrum is that of W(S)^T W(S) / N1.
 
-`declare` takes the two laws, so that another law is one short file (see coupled_spikes_tanh).
+`declare` takes the two laws, so that a model with other laws is a short file (see coupled_spikes_tanh).
 """
 
 from collections.abc import Callable

@@ -3,10 +3,10 @@
 f_c(x) = sqrt(D) / (N gamma0) w_c . W(L-1) ... W1 W0 x / (sqrt(N)^(L-1) sqrt(D)) learns y_c = teacher_c . x / sqrt(D)
 + sigma noise by gradient descent with rate eta, either on one set of samples (data=full_batch) or on B = alpha D
 fresh ones at each step (data=online). Layer 0 is W0, of N x D entries; layers 1 ... L-1 are square. All entries start
-as independent standard normals. The spectra are those of W^T W / N after T steps, one per layer.
+as independent standard normal variables. The spectra are those of W^T W / N after T steps, one per layer.
 
 A step changes v by -eta B h0, where B = sum_k <g(k+1)^2> H_k^T H_k is the population core of the neural tangent kernel
-(layer ntk): H_k = W(k-1) ... W0 / sqrt(N)^k, H_0 = 1, and 1 stands for <g(L+1)^2>. For L = 1 it is W0^T W0 / N plus
+(layer ntk): H_k = W(k-1) ... W0 / sqrt(N)^k, H_0 = 1, and <g(L+1)^2> = 1. For L = 1 it is W0^T W0 / N plus
 the mean square of the readout, and is always computed (kernel=shift); kernel=core computes it at any depth.
 kernel=sample also computes the kernel of the training inputs x, x B x^T / D (layer sample): a step on all samples
 changes delta by -eta/alpha times this matrix applied to delta, and overshoots if eta times its largest eigenvalue
@@ -16,11 +16,12 @@ classes=[0,1,0] gives the kernel of the second class of three, which differs fro
 
 v is the part of the teacher that the network has not learned, delta the errors on the samples, h0 their correlation
 with the inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0
-sqrt(N) and the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide
+sqrt(N), and the learning rate does not grow with the width. This amounts to gamma0 / sqrt(nu) in place of gamma0: wide
 networks are lazy.
 
-The C teachers are orthogonal and of length one (teachers=alike), or they have lengths strengths[c] sqrt(gram[c][c]) and
-scalar products strengths[a] strengths[b] gram[a][b], over D (teachers=given): gram is a positive semidefinite table.
+The C teachers are orthogonal and of unit length (teachers=alike), or they have lengths strengths[c] sqrt(gram[c][c])
+and scalar products strengths[a] strengths[b] gram[a][b], in units of D (teachers=given); gram is a positive
+semidefinite table.
 Different teachers give different outliers.
 
 The variances lam of the inputs are all one (spectrum=isotropic), kappa for a fraction of the inputs and one for the

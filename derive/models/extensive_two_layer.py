@@ -2,9 +2,9 @@
 
 Width N = nu D, outputs C = chi D, readout A fixed. With the loss |F - Y|^2 / (2 C P), F = A^T W X / (gamma0 N) and
 Y = B X / sqrt(D), a step at the learning rate eta gamma0^2 N sqrt(C D) is W <- W + (gamma / sqrt(C)) A E S, with the
-error E = B - sqrt(D) A^T W / (gamma0 N) and gamma = eta gamma0. On the population S = 1 (sample=population), on the
-same P = alpha D samples at each step S = X^T X / P (sample=finite). The error omits the network's own output, E = B,
-unless output=included. The spectrum is that of W^T W / N.
+error E = B - sqrt(D) A^T W / (gamma0 N) and gamma = eta gamma0. Here S = 1 on the population (sample=population), and
+S = X^T X / P on P = alpha D samples that are the same at each step (sample=finite). The error omits the network's own
+output, E = B, unless output=included. The spectrum is that of W^T W / N.
 """
 
 from sympy import sqrt

@@ -2,10 +2,10 @@
 
 An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise
 is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full), on
-fresh ones at each step (batch=online), or on mini-batches of one set (batch=mini): each step takes a share beta of the
-samples at random, without replacement. The variances lam are all one (spectrum=isotropic), kappa for a fraction of the
-sites and one for the others (two_groups), those of an array `variances` of K numbers (given), or between cut and 1
-with the density lam^(-1 - 1/decay) (power_law): sorted, they decay like k^(-decay). The teacher then has the variance
+fresh ones at each step (batch=online), or on mini-batches of one set (batch=mini): each step uses a random fraction
+beta of the samples, drawn without replacement. The variances lam are all one (spectrum=isotropic), kappa for a fraction
+of the sites and one for the others (two_groups), those of an array `variances` of K numbers (given), or between cut and
+1 with the density lam^(-1 - 1/decay) (power_law): sorted, they decay like k^(-decay). The teacher then has the variance
 lam^source.
 
 With hessian=yes inputs have one additional random direction of variance spike, and the spectrum of the curvature X^T X
@@ -13,8 +13,8 @@ With hessian=yes inputs have one additional random direction of variance spike, 
 outlier. With batch=online or a power law they are P independent samples, which have the same spectrum because inputs
 are not learned.
 
-u is the part of the teacher that has not been learned, weighted by the standard deviations of the inputs, delta the
-errors on the samples, h the correlation with z of the errors used in a step. For a large batch the test loss of a
+u is the part of the teacher that has not been learned, weighted by the standard deviations of the inputs; delta are the
+errors on the samples; h is the correlation of z with the errors used in a step. For a large batch the test loss of a
 power law decays at late times like t^(1/decay - 1 - source) until the cutoff is reached.
 """
 

@@ -2,7 +2,7 @@
 
 f = w . phi(h_L) / (gamma N), h_(l+1) = W_l phi(h_l) / sqrt(N), h_1 = V x / sqrt(D), all weights drawn with variance
 sigma^2. A step moves every weight by -eta gamma^2 N times the gradient of the mean loss over the B points of its
-batch, so that features change at order one however wide the network is. B = P is full-batch descent; smaller B takes
+batch, so that features change by an amount of order one at any width. B = P is full-batch descent; smaller B takes
 shuffled batches without replacement, epoch after epoch. The probed matrices are W_l(T)^T W_l(T) / N for l = 1, ...,
 L - 1.
 
@@ -59,7 +59,7 @@ draw = parameter(
 
 
 def single_index(values: dict[str, Any], signs: bool = False) -> dict[str, Any]:
-    """Return samples of the teacher, or only the signs of their labels, in the order of training."""
+    """Return samples of the teacher in the order of training, with labels or only the signs of the labels."""
     import numpy as np
 
     rng = np.random.default_rng(values["draw"])
@@ -72,7 +72,9 @@ def single_index(values: dict[str, Any], signs: bool = False) -> dict[str, Any]:
 
 
 def unusable(arrays: dict[str, Any], signs: bool) -> str:
-    """Return an error message about the labels of one output, which may have to be signs; empty if they are valid."""
+    """Return an error message about the labels of the output, which must be signs for some losses; empty if they are
+    valid.
+    """
     x, y = arrays["x"], arrays["y"]
     classes = y.shape[1] if y.ndim == x.ndim == 2 and len(y) == len(x) and y.shape[1] > 1 else 0
     if signs and not (abs(y) == 1).all():

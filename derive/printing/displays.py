@@ -45,7 +45,7 @@ LONGEST_LINE = 60
 
 @singledispatch
 def summary_of(shown: Any) -> str:
-    """Return one or a few short lines for a terminal."""
+    """Return a summary of one or a few short lines for a terminal."""
     return str(shown)
 
 
@@ -252,7 +252,7 @@ def _(shown: Derivation) -> str:
 
 @markdown_of.register
 def _(shown: DerivedProbe) -> str:
-    """Return the matrix, A(z) and a table of records, without elimination."""
+    """Return the probed matrix, A(z) and a table of records, without elimination."""
     model = shown.training.model
     rows = [f"| `.{stage}` | {title} |" for stage, title in zip(PROBE_STAGES, _PROBE_TITLES, strict=True)]
     table = ["| record | what it is |", "| --- | --- |", *rows, ""]
@@ -276,7 +276,7 @@ def _records(shown: Any) -> list[Record]:
 
 @_records.register
 def _(derivation: Derivation) -> list[Record]:
-    """Return the records of the training level once, followed by those of each probed matrix."""
+    """Return the records of the training level, followed by those of each probed matrix."""
     first = derivation.first if len(derivation.probes) == 1 else derivation
     records = [first.record(stage) for stage in TRAINING_STAGES]
     for probed in derivation.probes.values():

@@ -80,7 +80,7 @@ def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
 def text_of_matrix(name: str, matrix: sp.BlockMatrix, printer: TextPrinter) -> list[str]:
     """Return a block matrix as lines: in full if it fits, otherwise with named blocks, followed by each block.
 
-    The blocks of A(z) have a separate section, so A(z) is shown with named blocks.
+    A(z) itself is shown with named blocks, since its blocks have a separate section.
     """
     indent = " " * (4 + len(name) + 3)
     whole = printer.doprint(matrix).split("\n")
@@ -97,7 +97,7 @@ def text_of_matrix(name: str, matrix: sp.BlockMatrix, printer: TextPrinter) -> l
 
 
 def break_text(line: str, width: int) -> list[str]:
-    """Break a line before a + or - with the fewest enclosing brackets; later lines are shorter by 4."""
+    """Break a line before the + or - with the fewest enclosing brackets; continuation lines are indented by 4."""
     lines: list[str] = []
     while len(line) > width:
         depth, best = 0, None
@@ -202,7 +202,7 @@ def visible(source: str) -> int:
 
 
 def prose(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return plain words as LaTeX, with comparisons as mathematics; `written` is the LaTeX of some names."""
+    """Return plain words as LaTeX, with comparisons as mathematics; `written` maps names to their LaTeX."""
     escaped = words.replace("\\", r"\textbackslash{}")
     for letter in "&%$#_":
         escaped = escaped.replace(letter, "\\" + letter)
@@ -211,12 +211,12 @@ def prose(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
 
 
 def comparisons(words: str, written: Mapping[str, str]) -> str:
-    """Return text with comparisons of two plain names as mathematics."""
+    """Return text in which comparisons of two plain names are typeset as mathematics."""
     return COMPARED.sub(lambda match: f"${comparison(match, written, str)}$", words)
 
 
 def comparison(match: re.Match[str], written: Mapping[str, str], named: Callable[[str], str]) -> str:
-    """Return a match of COMPARED as mathematics; names that are not in `written` are `named`."""
+    """Return a match of COMPARED as mathematics; names absent from `written` are printed by `named`."""
     left, sign, right, rest = match.groups()
     left, right = (written.get(name) or named(name) for name in (left, right))
     return f"{left} {SIGNS[sign]} {right}{rest or ''}"
@@ -225,8 +225,8 @@ def comparison(match: re.Match[str], written: Mapping[str, str], named: Callable
 def markdown_of_derivation(derivation: Derivation) -> str:
     """Return the whole derivation: docstring, parameters, every stage, and all assumptions at the end.
 
-    The training level comes once, with the spectral fields of the probed matrix. If there are several probed matrices,
-    the spectral fields of each precede its own stages.
+    The training level is printed once, with the spectral fields of the probed matrix. With several probed matrices, the
+    spectral fields of each precede its own stages.
     """
     model = derivation.model
     lines = [f"# {model.name}", ""]
@@ -409,13 +409,13 @@ def comment_of_equation(left: sp.Basic, right: sp.Basic, record: Record) -> str:
 
 
 def in_letters(expression: Any, record: Record | None = None) -> Any:
-    """Return an expression in the scales of the current notation."""
+    """Return an expression rescaled to the current notation."""
     letters = current()
     return expression if letters is None else letters.rescaled(expression, record)
 
 
 def rows_of_letters(letters: Lettering) -> list[tuple[str, str, str]]:
-    """Return each name of the model, with its symbol in the source as text and as LaTeX."""
+    """Return each name of the model with its symbol in the source, as text and as LaTeX."""
     rows = []
     for row in letters.rows:
         plain, tex = (p().doprint(row.scale) for p in (TextPrinter, TexPrinter))
@@ -439,7 +439,7 @@ def table_of_letters(letters: Lettering, style: str) -> list[str]:
 
 
 def sections_as_data(record: Record) -> list[dict[str, Any]]:
-    """Return the record for machines: each section with its statements as text and LaTeX."""
+    """Return the record as plain data: each section with its statements as text and LaTeX."""
     names = PrintedNames.of(record)
     plain, tex = TextPrinter(names), TexPrinter(names)
 

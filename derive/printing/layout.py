@@ -22,7 +22,7 @@ VALUES = (
 
 
 def function_name(node: sp.Basic) -> str:
-    """Return the name of a function that records apply, such as "mean"; "" for any other node."""
+    """Return the name of a function that occurs in records, such as "mean"; "" for any other node."""
     return node.func.__name__ if isinstance(node, AppliedUndef) else ""
 
 
@@ -66,7 +66,7 @@ def is_negative(term: sp.Expr) -> bool:
 
 
 def juxtaposed(factors: list[str], space: str, sign: str) -> str:
-    """Join factors by spaces, with none after a number, and with a sign where two numbers would run together."""
+    """Join factors by spaces, without one after a number; a multiplication sign separates two adjacent numbers."""
     text, last = "", ""
     for factor in factors:
         between = sign if factor[0].isdigit() else " " if last.isdigit() else space

@@ -72,9 +72,9 @@ class LetterRow:
 class Lettering:
     """The objects of a derivation to which the names of a declared notation refer.
 
-    `same` are fields that are a multiple of another field with the same symbol, which represents both. `scales` are
-    those of fields; `noises` and `pairs` are the declared scales of noises and order parameters, which otherwise follow
-    from the fields. `words` contains the symbols of fields, matrices, parameters and sizes.
+    `same` lists fields that are multiples of another field with the same symbol, which represents both. `scales` are
+    the scales of fields; `noises` and `pairs` are the declared scales of noises and order parameters, which otherwise
+    follow from those of the fields. `words` contains the symbols of fields, matrices, parameters and sizes.
     """
 
     words: dict[sp.Symbol, str] = data_field(default_factory=dict)
@@ -111,7 +111,9 @@ class Lettering:
         return self.scale(f) if declared is None else declared
 
     def pair(self, kind: str, a: Field, b: Field) -> tuple[str, bool] | None:
-        """The symbol of an order parameter, and whether its two fields are in the opposite order; None without one."""
+        """The symbol of an order parameter, and whether its two fields are in the opposite order; None if it has no
+        symbol.
+        """
         a, b = self.rep(a), b if kind == "R" else self.rep(b)
         if (kind, a, b) in self.pairs:
             return self.pairs[kind, a, b][0], False
@@ -130,7 +132,7 @@ class Lettering:
     # -- words
 
     def word(self, symbol: sp.Symbol) -> str | None:
-        """The LaTeX of a declared symbol; None to print its name."""
+        """The LaTeX of a declared symbol; None if the name itself is printed."""
         return self.words.get(self.same.get(symbol, symbol))
 
     @cached_property
@@ -145,7 +147,7 @@ class Lettering:
         )
 
     def pieces(self, words: str) -> list[tuple[str, str]]:
-        """Return a sentence as pieces of prose, each with the symbol that follows it."""
+        """Split a sentence into pieces of prose, each with the symbol that follows it."""
         if not self.mentioned:
             return [(words, "")]
         ends = [(m.start(), m.end()) for m in self._mention.finditer(words)]
@@ -157,7 +159,7 @@ class Lettering:
     # -- statements
 
     def settled(self, record: Record, sections: tuple[Section, ...]) -> tuple[Section, ...]:
-        """Return the sections of a record in the source's scales; statements that become x = x are omitted."""
+        """Return the sections of a record in the source's scales; statements that reduce to x = x are omitted."""
         rescale = _Rescale(self, record)
         kept = (
             replace(section, statements=_merged(filter(None, map(rescale.statement, section.statements))))
@@ -175,7 +177,7 @@ class Lettering:
 
 
 class _Rescale:
-    """Rewrites the statements of a record: an object becomes its scale times an object that prints as its symbol."""
+    """Rewrites the statements of a record: each object becomes its scale times an object printed as its symbol."""
 
     def __init__(self, letters: Lettering, record: Record | None):
         self.letters, self.names = letters, PrintedNames.of(record)
@@ -268,7 +270,9 @@ class _Rescale:
         return node if isinstance(node, _Named) else self.of_symbol(node.name) * self._first(node)
 
     def _first(self, node: sp.Symbol) -> sp.Symbol:
-        """Return the first engine symbol with the printed symbol of a response; those that share one are equal."""
+        """Return the first engine symbol that is printed with the symbol of a response; responses that share a symbol
+        are equal.
+        """
         meaning = self.names.symbols.get(node.name)
         if not isinstance(meaning, PairName) or meaning.kind != "R" or meaning.b is None:
             return node
@@ -416,7 +420,7 @@ def _split_matrix(matrix: sp.MatrixExpr) -> tuple[sp.Expr, sp.MatrixExpr]:
 
 
 def _multiplied(scale: sp.Expr, expression: sp.Basic) -> sp.Basic:
-    """Return a multiple of an expression or a matrix, term by term."""
+    """Multiply an expression or a matrix by a factor, term by term."""
     if scale == 1:
         return expression
     if expression.is_MatAdd:
@@ -436,7 +440,7 @@ def _multiplied(scale: sp.Expr, expression: sp.Basic) -> sp.Basic:
 
 
 def _without_content(expression: sp.Expr) -> sp.Expr:
-    """Return a sum that equals 0, divided by the powers of parameters common to all its terms."""
+    """Return an expression that equals 0, divided by the powers of parameters common to all its terms."""
     terms = sp.Add.make_args(sp.expand(expression))
     powers = [_split(term)[0].as_powers_dict() for term in terms]
     bases = dict.fromkeys(base for some in powers for base in some if base.is_Symbol)
@@ -498,7 +502,7 @@ class _Resolved:
         return replace(letters, rows=tuple(rows[entry.key] for entry in self.model.notation))
 
     def _things(self, entry: SourceLetter, kind: str, names: tuple[str, ...]) -> list[object]:
-        """Return the objects that a key names; at least one."""
+        """Return the objects that a key names; there is at least one."""
         if kind == "" and names[0] in ("z", "G"):
             return ["z"] if names[0] == "z" else list(dict.fromkeys(self.resolvents))
         found = [self._named(entry, name) for name in names]
@@ -529,7 +533,7 @@ class _Resolved:
         return self.known[name]
 
     def _put(self, letters: Lettering, entry: SourceLetter, kind: str, thing: object, given: sp.Expr | None) -> sp.Expr:
-        """Add one symbol; return the ratio of the named object to it."""
+        """Add a symbol; return the ratio of the named object to that symbol."""
         match kind, thing:
             case "", str(name):
                 letters.engine[name] = entry.latex, sp.S.One if given is None else given
@@ -557,7 +561,7 @@ class _Resolved:
         raise AssertionError(entry.key)
 
     def _join(self, letters: Lettering) -> None:
-        """Let one field represent others with the same symbol that the equations make equal to it."""
+        """Let one field represent all fields with the same symbol that equal it by the equations."""
         for system in self.systems:
             table = {f.field: f for f in system.fields}
             for f in system.fields:
@@ -575,7 +579,7 @@ class _Resolved:
                 letters.pairs.setdefault(moved, (latex, given))
 
     def _check_distinct(self, system: System) -> None:
-        """Refuse a symbol for two objects that occur in one derivation."""
+        """Refuse a symbol shared by two objects of one derivation."""
         letters = self.letters
         owners: dict[str, str] = {}
 
@@ -587,8 +591,9 @@ class _Resolved:
                 )
 
         def to_noise(a: Field, j: Field) -> str:
-            """Return the object to which a response refers: the noise, or the field whose equation is the only one with
-            it."""
+            """Return the object to which a response refers: the noise, or the field if no other equation contains that
+            noise.
+            """
             entered = _entered(system, j)
             if entered is None:
                 return f"R[{self.printed[a]},{self.printed[j]}]"
@@ -648,7 +653,9 @@ def _copied(f: SystemField) -> tuple[sp.Expr, Field] | None:
 
 
 def _entered(system: System, j: Field) -> tuple[Field, sp.Expr] | None:
-    """Return the one field whose equation has a product with a random matrix, with its coefficient; None otherwise."""
+    """Return the only field whose equation contains a product with a random matrix, and its coefficient; None if it is
+    not unique.
+    """
     users = [
         (f.field, term)
         for f in system.fields
@@ -696,7 +703,7 @@ def plain_letter(latex: str) -> str:
 
 
 def _bare(latex: str) -> str:
-    """Return LaTeX as it compares: without spaces and braces around single letters."""
+    """Return LaTeX in a form for comparison: without spaces, and without braces around single letters."""
     return re.sub(r"\s+|\{(\w)\}", lambda m: m[1] or "", LETTER.sub("", latex)).strip("{}")
 
 

@@ -81,15 +81,16 @@ assert set(GREEK) <= set(LETTERS), "every Greek name of a declaration has a lett
 
 
 class UnknownMathematics(DeriveError):
-    """LaTeX without a translation."""
+    """Raised for LaTeX that has no translation."""
 
 
 @dataclass(frozen=True)
 class MathPiece:
     """A piece of MathML with its class.
 
-    The classes ord, open and close are those of TeX. rel: a line may end after it. bin: a line may begin with it. sign:
-    in front of a term. dot: a product, never broken. big: a sum or an integral. space. cell and line: of a table.
+    The classes ord, open and close are those of TeX. After rel a line may end; with bin a line may begin. sign stands
+    in front of a term, dot is a product that is never broken, big is a sum or an integral, and cell and line belong to
+    a table.
     """
 
     kind: str
@@ -145,7 +146,7 @@ def _row(atoms: list[MathPiece]) -> str:
 
 
 class _FormulaReader:
-    """A recursive-descent parser of one formula; used once."""
+    """A recursive-descent parser of one formula; each instance is used once."""
 
     def __init__(self, source: str):
         self.source = source
@@ -202,7 +203,7 @@ class _FormulaReader:
         return atoms
 
     def _scripted(self, before: list[MathPiece]) -> list[MathPiece]:
-        """Read the next atom with its indices; several atoms if a group only encloses others."""
+        """Read the next atom with its indices; a group that only encloses others gives several atoms."""
         atoms = [] if self._peek() in ("^", "_") else self._atom(before)
         low, high, primes = None, "", ""
         while self._peek() in ("^", "_", "'"):
@@ -325,7 +326,9 @@ class _FormulaReader:
         return MathPiece("ord", f"<msqrt>{self._argument()}</msqrt>")
 
     def _left(self) -> list[MathPiece]:
-        """Read the contents of \\left ... \\right: one atom, or several if a long low sum may be broken inside."""
+        """Read the contents of \\left ... \\right: one atom, or several if the contents are a long sum of low height,
+        which may be broken.
+        """
         opening = self._fence()
         atoms = [a for a in self._atoms(("\\right",)) if a.kind not in ("cell", "line")]
         self._expect("\\right")

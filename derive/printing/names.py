@@ -1,4 +1,4 @@
-"""The meaning of the engine's names, read from a record, so that printers never infer it from spelling."""
+"""The meanings of the engine's names, read from a record, so that printers need not infer them from spelling."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class ProductName:
 
 @dataclass(frozen=True)
 class PairName:
-    """C[a, b], R[a, b] or L[a, b], perhaps a function of z. Without b: the response to the source.
+    """C[a, b], R[a, b] or L[a, b], possibly as a function of z; without b it is the response to the source.
 
-    `time` fixes one time of b of a correlation, or of a of a response.
+    `time` fixes the time of b in a correlation, or that of a in a response.
     """
 
     kind: str
@@ -160,7 +160,7 @@ def projected_of(record: Record | None) -> ProjectedProbe | None:
 
 
 def is_no_word(name: str) -> bool:
-    """Return whether a name cannot be read as a word of a sentence: a letter, a Greek letter, a name with digits."""
+    """Return whether a name cannot be read as a word: it is a letter, a Greek letter, or contains digits."""
     letters = name.rstrip("0123456789")
     return letters in GREEK or letters != name or (len(name) == 1 and name not in "aAI")
 

@@ -28,7 +28,7 @@ from derive.printing.names import Drive, OverlapName, PairName, PrintedNames, So
 
 
 class NotationPrinter:
-    """A mixin before one of SymPy's printers: names, values, order parameters and matrices of this project."""
+    """A mixin for SymPy's printers that prints names, values, order parameters and matrices of this project."""
 
     one: str
     """The constant vector."""
@@ -63,7 +63,7 @@ class NotationPrinter:
         raise NotImplementedError
 
     def _letter(self, symbol: sp.Symbol) -> str | None:
-        """The symbol of a declared name or a product; None to print its name."""
+        """The symbol of a declared name or a product; None if the name itself is printed."""
         latex = None if self.letters is None else self.letters.word(symbol)
         return None if latex is None else self._written(latex)
 
@@ -84,12 +84,12 @@ class NotationPrinter:
         raise NotImplementedError
 
     def _engine_word(self, name: str) -> str:
-        """The name of an engine symbol without a meaning of its own."""
+        """The printed name of an engine symbol that has no other meaning."""
         raise NotImplementedError
 
     @ByKind
     def _meant(self, meaning: Any, name: str) -> str:
-        """The name of an engine symbol, by its meaning."""
+        """The printed name of an engine symbol, according to its meaning."""
         block, right = re.fullmatch(r"A_(\d+)_(\d+)", name), re.fullmatch(r"q0_(\d+)", name)
         if block:
             return self._form("block", *block.groups())
@@ -200,7 +200,7 @@ class NotationPrinter:
 
     @property
     def of_z(self) -> str:
-        """The argument of a function of the spectral variable; one of i omega is written as one of omega."""
+        """The argument of a function of the spectral variable; a function of i omega is written as one of omega."""
         latex = "z" if self.letters is None else self.letters.engine.get("z", ("z", None))[0]
         return f"({self._written(latex.removeprefix('i').strip() or latex)})"
 
@@ -305,7 +305,7 @@ class NotationPrinter:
         raise NotImplementedError
 
     def _applied(self, name: str, arguments: tuple[Any, ...]) -> str:
-        """A function that records apply."""
+        """A function that occurs in records."""
         if name == "sum_s":
             return self._memory(arguments[0])
         if name in ("mean", "cov") and len(arguments) == 2:
@@ -414,12 +414,12 @@ class NotationPrinter:
 
 
 def canonical(a: Field, b: Field) -> tuple[Field, Field]:
-    """Return the fields of a correlation in the order of its key: that of the probe first, else by name."""
+    """Return the fields of a correlation in the order of its key: the probe field first, otherwise by name."""
     first, second = sorted((a, b), key=lambda f: (f.role != "spectral", f.name))
     return first, second
 
 
 def renamed(names: PrintedNames, letters: Lettering) -> PrintedNames:
-    """Return names whose LaTeX in sentences is that of the source."""
+    """Return the printed names, with the LaTeX of the source for those that sentences mention."""
     mentioned = {name: letters.mentioned.get(name, latex) for name, latex in names.mentioned.items()}
     return replace(names, written={**names.written, **letters.mentioned}, mentioned={**letters.mentioned, **mentioned})

@@ -45,7 +45,7 @@ def limit_sections(record: StationaryLimit) -> tuple[Section, ...]:
 
 
 def _closed(record: StationaryLimit) -> Iterator[Statement]:
-    """Yield the responses as averages of rational functions of each other."""
+    """Yield the responses in closed form: averages of rational functions of the responses themselves."""
     rules = {f.field: f.rule for f in record.system.training}
     for sector, pairs in groupby(sorted(record.responses, key=lambda pair: pair[1].sector.name), lambda p: p[1].sector):
         rows = [field for field in record.fields if field.sector == sector]

@@ -290,7 +290,9 @@ def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
 
 
 def _nonlinear_lines(record: Pencil) -> list[Statement]:
-    """Return the homogeneous equations of the nonlinear eigenproblem, why they do not reduce, and their dimension."""
+    """Return the homogeneous equations of the nonlinear eigenproblem, the reason why they do not reduce, and their
+    dimension.
+    """
     rest, whole = record.rest, range(len(record.blocks.labels))
     lines = _projected_lines(record.projected, rest)
     solved = (

@@ -200,7 +200,7 @@ def joined_terms(terms: Iterable[Quartic]) -> list[Quartic]:
 
 
 def each_pair_once(covariances: Iterable[NoiseKernel]) -> tuple[NoiseKernel, ...]:
-    """Return the covariances of noises without those that repeat a pair in the opposite order."""
+    """Return the covariances of noises, each pair in one order only."""
     distinct: dict[tuple[Field, Field, Field, Field], NoiseKernel] = {}
     for c in covariances:
         if (c.right, c.left, c.b, c.a) not in distinct:
@@ -313,7 +313,7 @@ def _hats(a: Field, b: Field) -> sp.Expr:
 
 
 def _each_mean_once(terms: Iterable[tuple[sp.Expr, Field, Field]]) -> list[tuple[sp.Expr, Field, Field]]:
-    """Return means of two response fields with those added up that differ in the order of the fields."""
+    """Return means of two response fields; means that differ only in the order of the fields are added up."""
     joined: dict[frozenset[Field], tuple[sp.Expr, Field, Field]] = {}
     for scale, a, b in terms:
         before, left, right = joined.get(frozenset((a, b)), (sp.S.Zero, a, b))

@@ -17,7 +17,9 @@ from derive.records.system import Recurrence
 
 @dataclass(frozen=True)
 class Statement:
-    """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose.
+    """A line of mathematics: left = right, with a remark.
+
+    Without `right` it is an expression, without both sides it is prose.
 
     `tag` is the equation number that generated code cites. `row` is the unknown of A(z) that the equation determines;
     `rows` and `columns` are those of a block matrix.
@@ -43,7 +45,7 @@ class Section:
 
 
 def remembered(memory: MemoryKernel) -> sp.Expr:
-    """Return the memory term as it is printed: summed over training times, or over spectral time."""
+    """Return the memory term in printed form: summed over training times, or over spectral time."""
     value = memory.expression()
     if memory.on.role == "spectral":
         return sp.Function("sum_s")(value)

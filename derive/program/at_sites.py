@@ -78,7 +78,8 @@ class AtSites:
 def _gathered(expression: sp.Expr, traits: Sequence[Trait]) -> sp.Expr:
     """Return the expression with its terms collected so that factors without traits are computed once.
 
-    Terms are collected by their function of the traits or by their factor without traits, whichever gives fewer terms.
+    Terms are grouped either by their function of the traits or by their factor without traits, whichever gives fewer
+    terms.
     """
     if expression.is_Mul:
         return sp.Mul(*(_gathered(factor, traits) for factor in expression.args))

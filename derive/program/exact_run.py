@@ -1,8 +1,8 @@
 """Closure of the forward pass in exact rational arithmetic: a field is a linear form in the Gaussian variables of a
 site.
 
-A variable is the noise of a random matrix, or a drawn vector, at one time and label. The program is the one from which
-generated solvers are printed. Each operation has the name of its counterpart in numerics/runtime/rows.py.
+A Gaussian variable is the noise of a random matrix, or a drawn vector, at one time and label. Generated solvers are
+printed from the same program. Each operation has the name of its counterpart in numerics/runtime/rows.py.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _is_call(value: Any, function: str) -> TypeGuard[Op]:
 
 
 def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Expr]:
-    """Return all formulas inside the values, functions of traits also at each value of the traits.
+    """Return all formulas inside the values, with functions of traits evaluated at each value of the traits.
 
     The radicals in these formulas are the generators of the coefficient field.
     """
@@ -144,7 +144,7 @@ class ExactRun(Evaluation):
     Args:
         program: the forward program.
         substitution: values of the whole-number parameters, and of all others that are fixed.
-        beside: values of other programs that are evaluated in the same coefficient field.
+        beside: values of other programs, which are evaluated in the same coefficient field.
         arrays: the data.
     """
 
@@ -216,7 +216,7 @@ class ExactRun(Evaluation):
         return means or any(letter.time is not None for letter in self.program.needs.letters)
 
     def _advance(self, times: int) -> None:
-        """Run the program up to a number of times."""
+        """Run the program for a number of times."""
         if self.done < 0:
             self.run((*self.program.tables, *self.program.start))
         for t in range(max(self.done, 0), times if self.layout.clock is not None else 0):
@@ -241,7 +241,7 @@ class ExactRun(Evaluation):
         return self.groups[self.fields[name].sector.name]
 
     def _unit(self, name: str, s: int) -> Array:
-        """Return the variable of a noise, or of a drawn vector with its scale, at a time."""
+        """Return the Gaussian variable of a noise or of a drawn vector (with its scale) at a time."""
         if s < 0:
             return self._nothing(name)
         scale, groups = self.scalars.of(self.fields[name].scale), self._groups(name)
@@ -308,7 +308,7 @@ class ExactRun(Evaluation):
         return total
 
     def _times(self, name: str, fresh: bool) -> Iterable[int]:
-        """Return the times at which a noise is correlated: only the current one if its matrix is drawn anew."""
+        """Return the times with which the present noise is correlated: only its own if the matrix is drawn anew."""
         now = self._now(name)
         return (now,) if fresh else range(now + 1)
 
@@ -399,7 +399,7 @@ class ExactRun(Evaluation):
     # -- order parameters
 
     def _before(self, name: str, time: Array | None = None) -> Array:
-        """Return a vector at all times of order parameters, or at one time: one row per time and label."""
+        """Return a vector at all times that order parameters have, or at one time: one row per time and label."""
         if time is not None or not self.fields[name].timed:
             return self.at(name, 0 if time is None else int(time))
         return np.concatenate([self._nothing(name)[:0], *(self.at(name, s) for s in range(self.before))])
@@ -408,11 +408,11 @@ class ExactRun(Evaluation):
         return range(self.before if self.fields[name].timed else 1)
 
     def correlation(self, a: str, b: str, time: Array | None = None) -> Array:
-        """Return C[a, b] over all times of order parameters, or at one time."""
+        """Return C[a, b] at all times that order parameters have, or at one time."""
         return self._before(a) @ self._before(b, time).T
 
     def response(self, a: str, noise: str, time: Array | None = None) -> Array:
-        """Return R[a, noise] over all times of order parameters, or at one time."""
+        """Return R[a, noise] at all times that order parameters have, or at one time."""
         return np.sum(self._each_response(self._before(a, time), noise), axis=1)
 
     def _each_response(self, rows: Array, noise: str) -> Array:

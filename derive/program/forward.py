@@ -73,8 +73,9 @@ class IntegratedLaw:
 
 @dataclass(frozen=True)
 class TwoTimeTable:
-    """Two-time functions by quadrature: the laws that each field contains, and the functions that are refused, with
-    reasons."""
+    """Two-time functions by quadrature: the laws in each field, and the functions that cannot be computed, with
+    reasons.
+    """
 
     carried: tuple[tuple[Field, tuple[GaussianLaw, ...]], ...] = ()
     refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
@@ -88,7 +89,7 @@ class Forward:
         tables: coefficients of updated weights without a closed form in time.
         remembered: fields whose values at earlier times are needed.
         idle: fields on which neither order parameters nor observables depend.
-        vectors: further vectors of the closure, with their roles.
+        vectors: additional vectors that the closure needs, with their roles.
         meetings: pairs of laws whose correlations are needed, and whether at equal times only.
     """
 
@@ -218,7 +219,9 @@ class Lowering:
     # -- numbers
 
     def number(self, expression: sp.Expr) -> ir.Formula:
-        """Return a number at the current time, per label or per site where it depends on labels or traits."""
+        """Return a number at the current time; it has one entry per label, or per site, if it depends on labels or
+        traits.
+        """
         return self.formula(sp.sympify(expression))
 
     def formula(
@@ -241,7 +244,7 @@ class Lowering:
         return ir.Formula(expression.xreplace(inner).xreplace(moved), None)
 
     def leaf(self, node: sp.Basic) -> sp.Expr:
-        """Return the slot of a node that is not arithmetic."""
+        """Return a slot for a node that is not arithmetic."""
         return self._of_past(node) if node.has(PAST) else self._leaf(node)
 
     @ByKind
@@ -308,7 +311,7 @@ class Lowering:
         return ir.Op("selection", selection(node).arguments)
 
     def _when(self, node: DataAt) -> tuple[Any, ...]:
-        """Return the time of data: none, a lag, or a fixed time."""
+        """Return the time of a data array: none, a lag, or a fixed time."""
         if node.time is None:
             return ()
         if self.clock is not None and node.time.has(self.clock):
@@ -426,7 +429,7 @@ class Lowering:
         return ir.Op("product", (ir.Quoted(f.field.name), memories, covariances))
 
     def _term(self, term: Term, target: Field) -> tuple[ir.Formula, ir.Value, sp.Expr]:
-        """Return the factor of a term, the vector that it multiplies, and the number of labels of the product."""
+        """Return the factor of a term, the vector multiplied by it, and the number of labels of the product."""
         if term.past is not None:
             return self._past_term(term, target)
         factor, width = self.number(term.coefficient), labels_along(axes_of(term.coefficient))
@@ -485,7 +488,7 @@ class Lowering:
     # -- what is recorded
 
     def _followed(self) -> tuple[Series, ...]:
-        """Return the series of the means in probed matrices, and append the statements that record them."""
+        """Return the time series of the means in probed matrices, and append the statements that record them."""
         series = []
         for i, average in enumerate(self.needs.means):
             moved, _ = weighing(average, self.clock)
@@ -559,9 +562,9 @@ class Lowering:
     def _known_as_covariance(self, letter: Letter) -> tuple[sp.Expr, Field] | None:
         """Return the factor and the noise whose covariance equals a correlation; None if there is none.
 
-        The argument of a random matrix has its correlations in the covariance of the noise, so they are not computed
-        again. Only ratios of sizes, which never vanish, are divided out; for a matrix drawn anew, only equal times are
-        known.
+        The correlations of a random matrix's argument equal the covariance of the noise up to a factor, so they are not
+        computed again. Only ratios of sizes, which never vanish, are divided out; for a matrix drawn anew, only equal
+        times are known.
         """
         field = letter.a
         if letter.kind != "C" or letter.b != field or letter.time is not None or not field.timed:

@@ -1,7 +1,7 @@
 """Lowering of a forward pass whose nonlinear laws have Gaussian arguments: averages become Gaussian integrals.
 
-The statements are those of the exact pass. A nonlinear law is a further vector, its average a number;
-numerics/runtime/quadrature.py computes both by quadrature.
+The statements are those of the exact pass. A nonlinear law is an additional vector, and its average a number;
+numerics/runtime/quadrature.py computes both.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class ByQuadrature(Lowering):
         return self.gaussian.ones[sector]()
 
     def _integral(self, operation: str, law: GaussianLaw, *more: Any) -> ir.Op:
-        """Return a law as a vector, or its average: the operation with the law's name, arguments and numbers."""
+        """Return the operation that computes a law as a vector, or its average, from the law's name, arguments and
+        numbers.
+        """
         self.integrands.setdefault(law)
         arguments = tuple(self._argument(field) for field in law.arguments)
         numbers = tuple(map(self.number, law.numbers))
@@ -91,7 +93,7 @@ class ByQuadrature(Lowering):
         return ir.Op(operation, (ir.Quoted(law.own.name), arguments, *numbers_and_traits))
 
     def _argument(self, field: Field) -> ir.Value:
-        """Return an argument of a law at the current time, defining a linear combination at its first use."""
+        """Return an argument of a law at the current time; a linear combination is defined at its first use."""
         rule = self.gaussian.arguments.get(field)
         if rule is not None and field not in self.done and field not in self.without_time:
             terms = tuple(self._term(term, field)[:2] for term in rule.terms)
@@ -103,7 +105,7 @@ class ByQuadrature(Lowering):
         return self.value(self.present(field))
 
     def _integrand(self, law: GaussianLaw) -> IntegratedLaw:
-        """Return the record of a law for the generated module."""
+        """Return a nonlinear law as a record of the generated module."""
         owned = law in self.gaussian.owned
         slopes = None if law.slopes is None or not owned else self._function(law, *law.slopes)
         kinks = self._function(law, *law.kinks) if law.kinks else None
@@ -152,7 +154,7 @@ class ByQuadrature(Lowering):
         return sp.Add(*terms)
 
     def _of_traits(self, factor: sp.Expr) -> tuple[Any, ...]:
-        """Return a factor as a function of traits, followed by their names; empty for the factor one."""
+        """Return a factor as a function of traits, followed by the names of the traits; empty for the factor one."""
         if factor == 1:
             return ()
         bound = {value: ir.Symbol(value.field.name, ir.SCALAR) for value in traits_in(factor)}

@@ -1,4 +1,6 @@
-"""Lowering of a forward pass by Monte Carlo over sites: laws of any kind, with the past in orthonormal bases."""
+"""Lowering of a forward pass by Monte Carlo over sites: any laws, with the past of each field represented in an
+orthonormal basis.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,7 @@ class BySampling(Lowering):
         return Op("law", self._function(rule.laws[0]))
 
     def _function(self, expression: sp.Expr) -> tuple[Value, ...]:
-        """Return a function of field values with these values as arguments; everything else in it is equal at all
-        sites."""
+        """Return an expression as a function of its field values; everything else in it is the same at all sites."""
         arguments = [value for value in values(expression) if not is_trait(value)]
         bound = {value: Symbol(value.field.name) for value in arguments}
         slots = {value: Slot(Ref(symbol), shown(value)) for value, symbol in bound.items()}
@@ -86,7 +87,7 @@ class BySampling(Lowering):
         return Slot(Op("average", (function, tuple(arguments), int(bool(axes_of(average))))), shown(average))
 
     def _matrix_product(self, f: SystemField) -> Op:
-        """Return noise plus the memory of the fields that have responded to the random matrix."""
+        """Return the noise, plus the memory of fields that respond to the random matrix."""
         memories: dict[tuple[Field, str], Formula] = {}
         for m in self.layout.memories(f.field):
             other = self.sharing.channel_of(m.noise)
@@ -100,7 +101,7 @@ class BySampling(Lowering):
         return Op("product", (Quoted(f.field.name), tuple(memories.values()), coefficients))
 
     def _check_reach(self, reach: int, vector: Field, target: Field) -> None:
-        """Accept every range of a sum: samples of the current time are available."""
+        """Accept every range of summation: samples of the current time are available."""
 
     def _known_as_covariance(self, letter: Letter) -> None:
         return None

@@ -1,4 +1,6 @@
-"""Printer of a forward pass as a Python module: tables of fields and laws, functions with the equations in order."""
+"""Printer of a forward pass as a Python module: tables of fields and laws, then functions that contain the equations in
+order.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ class ForwardText(ModuleText):
         return f"{self._name('Integrand')}({', '.join(parts)})"
 
     def _of_laws(self) -> list[str]:
-        """Return the entries of the module's record that concern nonlinear laws."""
+        """Return the entries on nonlinear laws in the module's record."""
         program = self.program
         if not program.integrands:
             return []

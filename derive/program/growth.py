@@ -82,7 +82,7 @@ class _Site:
 
     @ByKind
     def at(self, expression: sp.Expr, time: int) -> sp.Expr:
-        """Return an expression of this site at a time."""
+        """Return the value of an expression at this site and a time."""
         if expression == PAST:
             return sp.Integer(max(time - 1, 0))
         if expression == self.layout.clock:

@@ -23,6 +23,6 @@ def apart(value: Value, expression: sp.Expr) -> Value:
 
 
 def around_axis(node: Softmax | Total) -> tuple[sp.Expr, sp.Expr]:
-    """Return the number of labels on the axis of a sum, and the number of labels on the axes after it."""
+    """Return the number of labels along the axis of a sum, and the number along the axes after it."""
     axes = axes_of(node.expression)
     return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])

@@ -41,7 +41,7 @@ class LinearProgram:
 
 
 class LinearPrograms:
-    """The stationary limit and the recursion of a setting; shared laws are written once."""
+    """The stationary limit and the recursion of a setting; laws that they share are written once."""
 
     def __init__(self) -> None:
         self.values: dict[Trait, ir.Symbol] = {}
@@ -104,7 +104,10 @@ class _LinearText(ModuleText):
 
 
 class _Lowering:
-    """Lowers linear laws to records of `numerics.runtime.linear`. `programs` contains what one setting shares."""
+    """Lowers linear laws to records of `numerics.runtime.linear`.
+
+    `programs` holds the laws shared within one setting.
+    """
 
     def __init__(self, linear: LinearSites, programs: LinearPrograms):
         self.linear, self.programs = linear, programs
@@ -228,7 +231,7 @@ class _Lowering:
 
 
 def _at_rest_first(powers: dict[int, sp.Expr]) -> dict[tuple[int, int], sp.Expr]:
-    """Return a polynomial in w as its value at w = 1 plus multiples of 1 - w^d.
+    """Rewrite a polynomial in w as its value at w = 1 plus multiples of 1 - w^d.
 
     Since 1 - w^d = (1 - w)(1 + w + ...), nothing cancels numerically near the stationary limit w = 1. A single power is
     kept.

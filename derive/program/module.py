@@ -97,7 +97,7 @@ def _first_time(observable: sp.Expr) -> int:
 
 @ByKind
 def _demanded(symbol: Field) -> tuple[str, sp.Expr, str]:
-    """Return a number of a symbol with its description and the condition that it must satisfy."""
+    """Return a numerical property of a symbol with its description and the condition that it must satisfy."""
     return f"the scale of {symbol}", symbol.scale, "finite"
 
 
@@ -140,7 +140,7 @@ def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
 
 
 def _demands_of_times(model: Model, text: PlainNumpyText) -> list[str]:
-    """Return checks that directions of alignments are taken before the last update."""
+    """Return checks that the directions of alignments refer to times before the last update."""
     demands = []
     for _, value in model.alignments:
         time, clock = value.direction.time, value.direction.field.clock
@@ -209,7 +209,7 @@ def _demands_in_time(model: Model, text: PlainNumpyText) -> list[str]:
 
 
 def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
-    """Return the maximal subexpressions in the clock and the parameters that may not be real."""
+    """Return the maximal subexpressions of the clock and the parameters that may be complex."""
     symbols = expression.free_symbols
     if clock not in symbols:
         return []
@@ -245,7 +245,7 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
 
 
 def _demands_of_averages(layout: Layout) -> list[str]:
-    """Return checks on averages over densities that may be infinite, for nonlinear laws.
+    """Return checks on averages over densities that may be infinite if laws are nonlinear.
 
     Sampling would return a finite number for an infinite average.
     """

@@ -56,8 +56,8 @@ class _Spectral(AtSites):
 
     Args:
         gains: coefficients of updated weights that functions receive as numbers.
-        of_bulk: whether the functions belong to the bulk alone, where functions of traits have the laws of the
-            traits.
+        of_bulk: whether the functions belong to the bulk alone, in which case functions of traits are averaged over the
+            laws of the traits.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class _Spectral(AtSites):
         return {} if self.times is None else {self.times.clock.steps: self.times.run}
 
     def there(self, field: Field) -> Word:
-        """Return the mask that removes spikes added after the matrix is taken."""
+        """Return the mask that removes spikes added after the time of the matrix."""
         return (DiagonalFactor(self.times.mask, field),) if self.times is not None and field.timed else ()
 
     def taken(self, average: Mean) -> ir.Value:
@@ -283,7 +283,7 @@ def alike_record(labels: LabelSymmetry) -> ir.RuntimeRecord:
 def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
     """Return whether A(z) is a direct sum over the irreducible representations of the label permutations.
 
-    That holds if all unknowns have the labels, and these enter through shapes alone.
+    This is the case if all unknowns have these labels, and labels enter only through shapes.
     """
     projected = blocks.projected
     sizes = [axis.size for axis in labels.axes]
@@ -318,7 +318,7 @@ def cycle_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tu
 
 
 def _unknown(unknown: Unknown, projected: ProjectedProbe) -> str:
-    """Return an unknown of A(z) as a comment."""
+    """Return a comment that names an unknown of A(z)."""
     if current() is None:
         return f"{unknown.kind}[{text(unknown.probe)}, {text(unknown.field)}]"
     return text(sp.Symbol(unknown.name), projected)
@@ -348,8 +348,9 @@ def _averages(projected: ProjectedProbe) -> set[TraitAverage]:
 
 
 def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
-    """Return the values of a trait at which functions of it alone jump or have a kink, as far as linear equations give
-    them."""
+    """Return the values of a trait at which functions of it alone have a jump or a kink, where a linear equation
+    determines them.
+    """
     places: dict[sp.Expr, None] = {}
     value, mark = trait(), sp.Dummy("value")
     for node in sorted({n for e in expressions for n in e.atoms(*_BROKEN)}, key=sp.default_sort_key):
@@ -383,7 +384,7 @@ def _(node: sp.Piecewise) -> list[sp.Expr]:
 def _pieces(expression: sp.Expr) -> list[sp.Expr]:
     """Return the smooth pieces of an expression: each nonsmooth function replaced by each of its pieces.
 
-    Some combinations of pieces may apply nowhere.
+    Some combinations of pieces may not occur anywhere.
     """
     inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
     if inner is None:
@@ -408,7 +409,7 @@ _PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
-    """Return whether A(z) and the bulk depend on the number of steps only through shapes and measured numbers."""
+    """Return whether A(z) and the bulk depend on the number of steps only through shapes and measured averages."""
     projected = blocks.projected
     if clock is None:
         return True
@@ -461,12 +462,12 @@ def _side(build: _Spectral, side: Directions) -> ir.RuntimeRecord:
 
 
 def _sited(arguments: tuple[ir.Symbol, ...]) -> dict[str, bool]:
-    """Return the flag `sited` where the response to a source depends on z, because its sites differ."""
+    """Return the flag `sited` if the response to a source depends on z, because its sites differ."""
     return {"sited": True} if len(arguments) > 1 else {}
 
 
 def _seen(unknown: Unknown, wanted: Unknown, block: ir.Value | None = None) -> ir.Value:
-    """Return the block of one unknown in the rows that select another: zero, or the identity (or `found`)."""
+    """Return the block of an unknown in rows that select another unknown: zero, or the identity (or `found`)."""
     size = wanted.size
     if unknown != wanted:
         return ir.WeightedSum((), (size, unknown.size))
@@ -720,7 +721,9 @@ def _site_average(build: _Spectral, average: TraitAverage, variables: Sequence[s
 
 
 def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:
-    """Return the coefficient of each monomial in the variables, of a polynomial or of the numerator of a ratio."""
+    """Return the coefficient of each monomial in the variables, for a polynomial or for the numerator of a rational
+    function.
+    """
     coefficients: dict[str, sp.Expr] = {}
     if not equation.is_polynomial(*variables):
         equation = sp.fraction(sp.cancel(sp.together(equation), *variables))[0]
@@ -734,7 +737,7 @@ def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str,
 
 
 def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
-    """Return symbols for the coefficients of updated weights in a bulk; none depends on the time of a dyad."""
+    """Return symbols for the coefficients of updated weights in a bulk; none depends on when a dyad was added."""
     projected = bulk.projected
     slopes = (value for _, some in projected.slopes for value in some)
     curves = (*(() if bulk.curve is None else (bulk.curve,)), *bulk.edge_factors)

@@ -35,7 +35,10 @@ def _is_root(node: sp.Basic) -> bool:
 
 
 def _radicals(power: sp.Pow) -> list[tuple[sp.Expr, sp.Rational]]:
-    """Return bases and exponents of a root; of a number one per prime factor, so that sqrt(2) sqrt(3) = sqrt(6)."""
+    """Return the bases and exponents of a root.
+
+    A number has one per prime factor, so that sqrt(2) sqrt(3) = sqrt(6).
+    """
     if power.base.is_Integer and power.base > 1:
         return [(sp.Integer(prime), n * power.exp) for prime, n in sp.factorint(power.base).items()]
     return [(power.base, power.exp)]
@@ -115,7 +118,7 @@ class Evaluation:
             self.known |= dict.fromkeys(statement.symbols, value)
 
     def call(self, function: ir.Definition, arguments: dict[ir.Symbol, Any]) -> Array:
-        """Return the result of a function of the program."""
+        """Return the result of calling a function of the program."""
         self.known |= arguments
         self.run(function.body)
         return self.evaluate(function.result)
@@ -208,7 +211,7 @@ class Evaluation:
         return int(self.scalars.of(expression))
 
     def _arithmetic(self, expression: sp.Expr, values: dict[ir.Slot, Any]) -> Array:
-        """Return a formula at the values of its slots, entry by entry; parts without slots are converted once."""
+        """Evaluate a formula at the values of its slots, entry by entry; parts without slots are converted once."""
         slots = self.slots(expression)
         if not slots:
             return self.scalars.of(expression)

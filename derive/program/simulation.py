@@ -1,8 +1,8 @@
 """Lowering of a declaration to a finite-size simulation: draw the disorder, run the equations as declared.
 
 It reads the declaration alone; the derivation only resolves ties in the order of fields at equal times. A vector has
-the shape sites x labels, with one label where it has none; a mean over sites has one row. The functions called by name
-are in numerics/runtime/finite_size.py.
+the shape sites x labels, with one label where it has none; a mean over sites has one row. Functions that are called by
+name are defined in numerics/runtime/finite_size.py.
 """
 
 from __future__ import annotations
@@ -136,9 +136,8 @@ class Columns:
 
 @dataclass(frozen=True)
 class SpikeDirections:
-    """Directions of the low-rank terms of a probed matrix, by side and sector; for K^T K those of K.
-
-    By name also the matrices between its resolvents.
+    """Directions of the low-rank terms of a probed matrix (of K for K^T K), by side and sector, and by name the
+    matrices between its resolvents.
     """
 
     half: ir.Value | None
@@ -148,7 +147,7 @@ class SpikeDirections:
 
 @dataclass(frozen=True)
 class SampleNumbers:
-    """The memory of one sample, in numbers: permanently, temporarily for its matrices, and for their spectra."""
+    """The memory of one sample, as a count of numbers: permanent, temporary for its matrices, and for their spectra."""
 
     held: sp.Expr
     working: tuple[sp.Expr, ...]
@@ -159,8 +158,8 @@ class SampleNumbers:
 class FiniteSizeProgram:
     """The simulation program. `drawn` and `static` precede all times.
 
-    Every time draws fresh matrices and fresh vectors, then runs `step`; `after` runs once where weights are updated
-    after the last time of the fields.
+    Every time draws fresh matrices and fresh vectors, then runs `step`; `after` runs once if weights are updated after
+    the last time of the fields.
     """
 
     bound: dict[sp.Symbol, ir.Symbol]
@@ -268,7 +267,7 @@ class _Build:
     # -- the order of one time
 
     def _scheduled(self, rank: dict[Field, int]) -> tuple[Field | Weights, ...]:
-        """Return fields and weights in an order in which each can be computed at a time; weights come early."""
+        """Return fields and weights in an order in which they can be computed at each time; weights come early."""
         fields = [x for x in self.rules if x in self.fields]
         waiting = [*self.weights, *sorted(fields, key=lambda f: (f.timed, rank.get(f, len(rank))))]
         needs = {x: self._needs(x) for x in waiting}
@@ -360,7 +359,7 @@ class _Build:
         return starts, lower(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
 
     def _at_start(self, value: sp.Expr | MatrixExpression, first: int) -> sp.Expr | MatrixExpression:
-        """Return an equation at a fixed time, with matrices indexed relative to the clock."""
+        """Return an equation at a fixed time, with times of matrices relative to the clock."""
 
         def at(part: sp.Basic) -> sp.Basic:
             fixed = part.xreplace({self.clock: sp.Integer(first)})
@@ -514,7 +513,7 @@ class _Build:
         return ir.Call("in_order", (self.vector(node.vector), columns, order), _shape(node))
 
     def _mixed(self, node: Mix, shape: ir.Shape) -> ir.Value:
-        """Return a table times a vector with further axes besides that of its columns."""
+        """Return a table times a vector that has other axes besides that of the table's columns."""
         rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
         axes, table = axes_of(node.vector), self._given(node.table)
         result = (*(axis for axis in axes if axis != columns), rows)
@@ -604,7 +603,7 @@ class _Build:
 
     @ByKind
     def _times(self, factor: MatrixExpression, product: ir.Value, rows: sp.Expr) -> ir.Value:
-        """Return a product with one more factor."""
+        """Return a product times one more factor."""
         return ir.MatMul(product, self.matrix(factor))
 
     @_times.on(DiagonalMatrix)
@@ -621,7 +620,7 @@ class _Build:
     # -- directions of the spikes
 
     def _beside(self, probe: DeclaredSpectrum) -> SpikeDirections:
-        """Return the directions and matrices for the alignments and resolvent products of a probe."""
+        """Return the directions for the alignments of a probe, and the matrices between its resolvents."""
         between = tuple((name, self.matrix(self._now(matrix))) for name, matrix in probe.between)
         return replace(self._spikes(self._now(probe.matrix)), between=between)
 
@@ -746,7 +745,7 @@ def _(symbol: Field) -> bool:
 
 @ByKind
 def _mapped(value: sp.Expr, change: Callable[[sp.Basic], sp.Basic]) -> Any:
-    """Return a vector or matrix with every SymPy expression in it changed."""
+    """Return a vector or matrix with a function applied to every SymPy expression in it."""
     return change(value)
 
 
@@ -779,7 +778,7 @@ def _(matrix: ProductOfMatrices) -> list[tuple[Sector, Sector]]:
 
 @ByKind
 def _law(part: sp.Basic) -> Any:
-    """Return a law as its kind, its numbers and the laws of its parts."""
+    """Return a law as data: its kind, its numbers and the laws of its parts."""
     return part
 
 

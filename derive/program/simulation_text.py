@@ -48,7 +48,7 @@ def write_simulation(model: Model, order_of_fields: Iterable[Field], runtime: st
 
 
 class _Code(NumpyText):
-    """Printer of the nodes of a simulation besides the common ones."""
+    """Printer for the nodes that occur only in simulations."""
 
     value = NumpyText.value.extended()
     inside = NumpyText.inside.extended()

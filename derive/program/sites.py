@@ -132,12 +132,12 @@ class Sharing:
 
     @cached_property
     def _standing(self) -> tuple[Field, ...]:
-        """The fields and traits in diagonal entries."""
+        """The fields and traits that occur in diagonal entries."""
         return tuple(dict.fromkeys(value.field for sites in self.sampled for value in sites.values))
 
     @cached_property
     def spans(self) -> tuple[FieldSpan, ...]:
-        """The orthonormal bases of the past: one per connected set of matrix arguments, then one per further field."""
+        """The orthonormal bases of the past: one per connected set of matrix arguments, then one per other field."""
         spans: list[FieldSpan] = []
         parts = [(c, tuple(dict.fromkeys(self.root(a)[0] for a in c.arguments))) for c in self.channels]
         for fields in _components([fields for _, fields in parts]):

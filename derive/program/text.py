@@ -72,7 +72,7 @@ class NoCode(DeclarationError):
 
 
 class _Arithmetic(CodePrinter):
-    """Rules shared by both printers: a leaf is a slot or a symbol of the declaration."""
+    """Rules that both printers share: a leaf is a slot or a symbol of the declaration."""
 
     module: str
     special: str
@@ -117,7 +117,7 @@ class _Arithmetic(CodePrinter):
         return repr(value)
 
     def _print_Piecewise(self, expression: sp.Piecewise) -> str:
-        """Print a conditional inside a condition with and, or and not, since SymPy's simplification may not end."""
+        """Print a conditional inside a condition with and, or and not: SymPy's simplification may not terminate."""
         plain = {node: node.to_nnf(simplify=False) for node in expression.atoms(sp.ITE)}
         while plain and expression.has(sp.ITE):
             expression = expression.xreplace(plain)
@@ -175,7 +175,7 @@ class _Arithmetic(CodePrinter):
 
 
 def _may_be_whole(expression: sp.Expr) -> bool:
-    """Return whether an expression may be an integer by its type: none of its leaves is a float."""
+    """Return whether an expression may have an integer type: none of its leaves is a float."""
     return all(leaf.is_integer for leaf in expression.atoms(sp.Number, Parameter))
 
 
@@ -430,7 +430,7 @@ class ModuleText:
         return "\n".join([*head, *body]) + "\n"
 
     def offering(self, doc: str, name: str, record: ir.RuntimeRecord) -> str:
-        """Return the module that defines a record under a name, with the functions in it."""
+        """Return a module that assigns a record, with its functions, to a name."""
         functions = tuple(record.functions)
         for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
             self.names.of(symbol)
@@ -520,7 +520,7 @@ def indented(lines: Iterable[str]) -> list[str]:
 
 
 def repeated(parts: Iterable[str]) -> str:
-    """Return a tuple display; equal parts as a multiple of one."""
+    """Return the code of a tuple; equal parts are written as a repetition."""
     entries = tuple(parts)
     return (
         f"{len(entries)} * ({entries[0]},)" if len(entries) > 1 and len(set(entries)) == 1 else f"({joined(entries)})"
@@ -528,6 +528,6 @@ def repeated(parts: Iterable[str]) -> str:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Return the comma-separated parts of a tuple display."""
+    """Return the comma-separated parts of a tuple."""
     entries = tuple(parts)
     return f"{entries[0]}," if len(entries) == 1 else ", ".join(entries)

@@ -53,7 +53,7 @@ def clock_of(field: Field) -> sp.Expr:
 
 @dataclass(frozen=True)
 class Quartic:
-    """weight * (left0 . left1) * (right0 . right1); legs 0 at one time, legs 1 at another."""
+    """weight * (left0 . left1) * (right0 . right1); legs numbered 0 are at one time, legs numbered 1 at another."""
 
     matrix: Disorder
     weight: sp.Expr
@@ -69,7 +69,10 @@ class Quartic:
 
 @dataclass(frozen=True, repr=False)
 class AveragedAction(Record):
-    """The disorder-averaged action as products of bilinears. For a probed matrix: only those with a spectral field."""
+    """The disorder-averaged action as products of bilinears.
+
+    For a probed matrix it contains only products with a spectral field.
+    """
 
     system: System
     terms: tuple[Quartic, ...]

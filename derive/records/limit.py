@@ -56,12 +56,12 @@ class LinearSites(Record):
         return any(f.labelled for f in fields) or any(part.mixing is not None for part in self.parts)
 
     def _own(self) -> list[sp.Expr]:
-        """Coefficients that do not belong to parts, memories or covariances."""
+        """Coefficients that belong neither to parts nor to memories or covariances."""
         return []
 
     @cached_property
     def coefficients(self) -> tuple[sp.Expr, ...]:
-        """All coefficients that may depend on parameters, data and traits, each once."""
+        """All coefficients that may depend on parameters, data or traits, without repetition."""
         coefficients = [part.coefficient for part in self.parts]
         coefficients += [m.coefficient for m in self.memories] + [c.coefficient for c in self.covariances]
         return tuple(dict.fromkeys(map(sp.sympify, [*coefficients, *self._own()])))
@@ -97,7 +97,7 @@ class OverlapTerm:
 class Recursion(LinearSites):
     """The linear map of one training step, with the noise drawn anew at each step.
 
-    `observed` contains the fields of each observable. `stirred` are fields whose equations contain white noise.
+    `observed` contains the fields of each observable. `stirred` are the fields whose equations contain white noise.
     `overlap_terms` are means over sites that are linear in fields, such as those due to planted directions.
     """
 
@@ -121,7 +121,7 @@ class StationaryLimit(LinearSites):
     """The stationary limit of linear training: x(z) tends to the limit of x(t) as z -> 0.
 
     `drives` are the random terms in the equations of fields. `means` contains, by symbol, the means in the observables
-    as triples (coefficient, a, b) for the mean of a b label by label; a and b are None for a mean of traits alone.
+    as triples (coefficient, a, b) for the mean of a b label by label; for a mean of traits alone, a and b are None.
     `forgotten` names a starting value that is omitted because it is not linear in the sources; it has no effect if
     training forgets its initial condition.
     """

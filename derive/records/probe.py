@@ -197,7 +197,7 @@ class ProjectedProbe(Record):
 
     @property
     def projected(self) -> ProjectedProbe:
-        """The projected probe itself, as of the records that refer to one."""
+        """The projected probe itself; records that refer to a probe have the same attribute."""
         return self
 
     @cached_property
@@ -224,7 +224,7 @@ class ProjectedProbe(Record):
 
     @property
     def algebraic(self) -> tuple[sp.Expr, ...]:
-        """The polynomials, for callers that have excluded the case without them."""
+        """The polynomials, for callers that know that they exist."""
         assert self.polynomials is not None
         return self.polynomials
 
@@ -273,12 +273,12 @@ class BlockMatrix(Record):
 
 @dataclass(frozen=True)
 class BlockCycle:
-    """Groups of unknowns in a cycle: det = det(product of scalars * I - product of couplings).
+    """Groups of unknowns that form a cycle, with the determinant det(product of scalars * I - product of couplings).
 
     The equations of groups[i] depend on groups[i + 1]; scalars[i] multiplies the identity in the rows of groups[i].
     `inverse` is z as a rational function of the map's value s, if there is one. `relation` is the polynomial relation
-    between z and s; None if it exceeds the size bound or averages over sites have none. `critical` are the values of s
-    where an outlier leaves the bulk.
+    between z and s; None if it exceeds the size bound, or if averages over sites admit none. `critical` are the values
+    of s where an outlier leaves the bulk.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -307,7 +307,7 @@ MAP = EngineSymbol("s_map", real=True)
 class Pencil(Record):
     """A(z) reduced: each cycle is one eigenproblem that does not depend on z; `rest` has no such reduction.
 
-    `idle` rows belong to neither: they lie on no cycle and contribute no zero to the determinant. `divided` is A(z)
+    `idle` rows belong to neither: they lie on no cycle and contribute no zeros to the determinant. `divided` is A(z)
     with the rows of differing sites divided by their averages; cycles refer to it.
     """
 

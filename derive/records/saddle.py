@@ -144,7 +144,10 @@ class SingleSite(Record):
 
 @dataclass(frozen=True)
 class Edge:
-    """`target` at t depends on `source` at t - lag or earlier. `through_mean`: only through an average over sites."""
+    """`target` at t depends on `source` at t - lag or earlier.
+
+    `through_mean`: the dependence is only through an average over sites.
+    """
 
     target: Field
     source: Field

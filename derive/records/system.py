@@ -34,10 +34,10 @@ class Mixing:
 
 @dataclass(frozen=True)
 class Term:
-    """coefficient * vector, times the overlap mean(pair) if there is one, summed over s < past if that is set.
+    """coefficient * vector, times the overlap mean(pair) if there is one, summed over s < past if `past` is set.
 
     In a sum the vector and the left of the pair are at time s, and their labels are summed over together. With `mixing`
-    the labels of the vector itself are.
+    the labels of the vector are mapped linearly.
     """
 
     coefficient: sp.Expr
@@ -134,7 +134,7 @@ class SystemField:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All its rules, that of later times first."""
+        """All its rules; the rule for later times comes first."""
         return (self.rule, *self.starts)
 
     @property
@@ -214,11 +214,11 @@ class System(Record):
 
     @property
     def system(self) -> System:
-        """The system itself, as of the records that refer to one."""
+        """The system itself; records that refer to a system have the same attribute."""
         return self
 
     def joined(self, label: str) -> System:
-        """Return the training fields, followed by the spectral fields of one probed matrix."""
+        """Return the system of the training fields, followed by the spectral fields of one probed matrix."""
         probe = next(probe for probe in self.probes if probe.label == label)
         return replace(self, fields=(*self.fields, *probe.fields), probes=(probe,), middle=probe.middle)
 
@@ -259,7 +259,7 @@ class System(Record):
         return tuple(trait for trait in self.traits if trait in traits)
 
     def traits_beside(self, standing: Iterable[FieldAt]) -> tuple[Trait, ...]:
-        """Return the traits that distinguish training sites if these values are diagonal entries of a probed matrix."""
+        """Return the traits by which training sites differ if these values are diagonal entries of a probed matrix."""
         traits = {*self.trained_traits, *(value.field for value in standing)}
         return tuple(trait for trait in self.traits if trait in traits)
 

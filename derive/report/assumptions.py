@@ -26,7 +26,7 @@ from derive.support.plain_words import counted
 
 @dataclass(frozen=True)
 class Assumption:
-    """An assumption, its stage (a key of the pipeline), and its particulars in this model."""
+    """An assumption, its stage (a key of the pipeline), and what it means in this model."""
 
     stage: str
     statement: Words
@@ -38,7 +38,9 @@ Level = Derivation | DerivedProbe
 
 
 def levels(derivation: Derivation, labels: Sequence[str] | None = None) -> dict[str, Level]:
-    """Return the probed matrices of the report by label, all if none are named; without any, the training level."""
+    """Return the probed matrices of the report by label (all of them if none is named), or the training level if there
+    are none.
+    """
     chosen = derivation.probes if labels is None else labels
     return {label: derivation.probes[label] for label in chosen} or {"": derivation}
 
@@ -62,7 +64,7 @@ def assumptions(levels: dict[str, Level]) -> tuple[Assumption, ...]:
 
 
 def _assumed(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
-    """Yield the assumptions of a stage, each with one particular."""
+    """Yield the assumptions of a stage, each with one detail about this model."""
     record = level.record(stage)
     new = [words(_sentence(a)) for a in record.assumptions if a not in _before(level, stage)]
     for belongs, line in _particulars(record):
@@ -86,7 +88,7 @@ def _before(level: Level, stage: str) -> set[str]:
 
 
 def _named(line: Words, labels: list[str], levels: dict[str, Level], stage: str) -> Words:
-    """Return a particular, prefixed with the layers that it concerns."""
+    """Return a detail, prefixed with the layers that it concerns."""
     if stage not in PROBE_STAGES or len(labels) == len(levels):
         return line
     return words(f"layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}: ", *line)

@@ -1,4 +1,4 @@
-"""Conventions that a reader of the report needs; only those that occur in it."""
+"""Conventions that a reader of the report needs, limited to those that occur in it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def sentence(why: str) -> Words:
 
 
 def _replaced(parts: Words, pattern: re.Pattern[str], formula: Callable[[re.Match[str]], str]) -> Words:
-    """Return the line with each match of a pattern in its words as mathematics."""
+    """Return the line with each match of a pattern in its words replaced by mathematics."""
     replaced: list[str | Math] = []
     for part in parts:
         if isinstance(part, Math):
@@ -81,7 +81,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class DisplayedEquation:
-    """A displayed formula. `latex` is printed by a record and copied by a reader."""
+    """A displayed formula. `latex` is the text that a record prints and that readers can copy."""
 
     latex: str
     remark: Words = ()
@@ -89,14 +89,14 @@ class DisplayedEquation:
 
 @dataclass(frozen=True)
 class Items:
-    """A list: statement, source (the key of a chapter), and the particulars of this model."""
+    """A list of statements, each with its source (the key of a chapter) and details about this model."""
 
     entries: tuple[tuple[Words, str, tuple[Words, ...]], ...]
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Columns after the first `text_columns` contain numbers."""
+    """A table; columns after the first `text_columns` contain numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Words, ...], ...]

@@ -28,7 +28,7 @@ WIDE = {"ˆ": "\u0302", "˜": "\u0303"}
 
 
 def _stretch_like(font: Any, accent: str, combining: str) -> None:
-    """Give an accent the wider glyphs of another."""
+    """Let an accent use the wider glyphs of another accent."""
     letters, variants = font.getBestCmap(), font["MATH"].table.MathVariants
     glyphs, built = variants.HorizGlyphCoverage.glyphs, variants.HorizGlyphConstruction
     wider = copy.deepcopy(built[glyphs.index(letters[ord(combining)])])
@@ -132,7 +132,7 @@ def font_faces(page: str) -> str:
 
 
 def _ranges(letters: str) -> str:
-    """Return letters as Unicode ranges of CSS."""
+    """Return letters as Unicode ranges in CSS notation."""
     runs: list[list[int]] = []
     for code in sorted(map(ord, letters)):
         if runs and code == runs[-1][1] + 1:

@@ -88,7 +88,7 @@ def prose_of(doc: str) -> tuple[str, ...]:
 
 
 def _before_formulas(line: str) -> str:
-    """Return the clauses of a sentence before its first formula."""
+    """Return the clauses of a sentence that precede its first formula."""
     clauses = []
     for clause in line.split(", "):
         if FORMULA.search(clause):
@@ -126,7 +126,7 @@ def _line(line: str, names: PrintedNames) -> Words:
 
 
 def _sentence(title: str) -> str:
-    """Return the title capitalised, unless it begins with a name of fixed spelling."""
+    """Return the title with a capital letter, unless it begins with a name."""
     first = title.split(" ", 1)[0]
     plain = first == "a" or (first.replace("-", "").isalpha() and first.islower() and len(first) > 1)
     return title[:1].upper() + title[1:] if plain else title
@@ -244,7 +244,7 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
 
 
 def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
-    """Return the outliers, otherwise the first quantities that were compared."""
+    """Return the outliers, or the first compared quantities if there are none."""
     if comparison is None or not comparison.rows:
         return []
     rows = [row for row in comparison.rows if "outlier" in row.quantity] or list(comparison.rows[:6])
@@ -262,7 +262,7 @@ def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
 
 
 def _difference(row: ComparisonRow) -> str:
-    """Return the difference in standard errors, with a mark if it is too large."""
+    """Return the difference in standard errors, marked if it is too large."""
     if row.difference is None:
         return "–" if row.agrees else "differs"
     return f"{row.difference:+.2f}".replace("-", "−") + ("" if row.agrees else " differs")
@@ -441,7 +441,7 @@ def _probe(levels: dict[str, Level]) -> list[Chapter]:
 
 
 def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
-    """Return the stage of every probed matrix; equal ones share a fold."""
+    """Return the stage of every probed matrix; equal stages share a fold."""
     if len(levels) == 1:
         return list(blocks_of_record(next(iter(levels.values())).record(stage)))
     layers: dict[tuple[Block, ...], list[str]] = {}

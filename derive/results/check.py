@@ -19,8 +19,8 @@ BROKE = "broke"
 
 @dataclass(frozen=True)
 class LawTried:
-    """One law: whether it held, does not apply, was not decided, not tried or broke, the reason, and the files
-    compared.
+    """The outcome for one law (it held, does not apply, was not decided, was not tried, or broke), the reason, and the
+    compared declarations.
 
     `declarations` are the texts of the compared files; `derive solve` runs them.
     """
@@ -36,7 +36,7 @@ class LawTried:
 class Check:
     """The laws that were tested on a declaration at given values of its parameters.
 
-    It is false if one of them broke.
+    It is false in a condition if one of them is violated.
 
     >>> import derive
     >>> from derive.results import LawTried, Provenance

@@ -51,7 +51,7 @@ class Comparison(Saved):
 
     @property
     def failed(self) -> bool:
-        """Whether theory or simulation has no numbers."""
+        """Whether the theory or the simulation failed to give numbers."""
         return self.theory.failed or self.simulation.failed
 
     @property

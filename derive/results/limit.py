@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LimitDiagnostics:
-    """Numerical details of a stationary limit. radius: of the circle in z over which values are averaged; error:
-    relative;
-    nodes: values of a density, None if there is none."""
+    """Numerical details of a stationary limit. radius: the radius of the circle in z over which values are averaged.
+    error: their relative error.
+    nodes: the number of quadrature nodes of a density, None if there is none.
+    """
 
     radius: float
     error: float

@@ -80,7 +80,7 @@ class Provenance:
 
 
 def versions() -> dict[str, str]:
-    """Of this package and of the libraries behind the numbers."""
+    """The versions of this package and of the libraries behind the numbers."""
     return dict(_versions())
 
 

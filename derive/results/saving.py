@@ -172,7 +172,9 @@ class Pool:
 
     @singledispatchmethod
     def encoded(self, value: Any) -> Any:
-        """Return the value as JSON; anything but a list, text or number is an object whose only key names its type."""
+        """Return the value as JSON; anything but a list, a text or a number becomes an object whose only key names its
+        type.
+        """
         if not is_dataclass(type(value)):
             raise DeriveError(f"a result contains a {type(value).__name__}, which cannot be saved")
         name = f"{type(value).__module__}.{type(value).__qualname__}"

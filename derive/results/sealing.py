@@ -52,7 +52,7 @@ def check_seal(path: Path) -> None:
         start = end.rfind(_START)
         if start < 0:
             raise DeriveError(
-                f"{path} is cut off, is not a result of this package, or was saved by a version without digests; "
+                f"{path} is truncated, is not a result of this package, or was saved by a version without digests; "
                 "save it again"
             )
         length = size - len(end) + start
@@ -63,7 +63,7 @@ def check_seal(path: Path) -> None:
 
 
 def _trailer(file: BinaryIO, length: int) -> bytes:
-    """Return the trailer of a file of this many bytes: their number, their digest, and those of the blocks."""
+    """Return the trailer of a file: the number of its bytes, their digest, and the digests of the blocks."""
     whole, blocks = hashlib.sha256(), []
     for first, last in _blocks(length):
         block = hashlib.sha256()

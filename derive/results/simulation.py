@@ -48,7 +48,7 @@ class Simulation(PointResult, Samples):
         return int(self.made.options["seeds"])
 
     def layer(self, label: int | str | None = None) -> SimulatedLayer:
-        """Return one probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label, by default the first."""
         self._check_numbers()
         return super().layer(label)
 
@@ -59,8 +59,9 @@ class Simulation(PointResult, Samples):
     def resolvent(
         self, z: Any, layer: int | str | None = None, *, beside: str | None = None, between: str | None = None
     ) -> np.ndarray:
-        """Return the normalised trace of the resolvent at any z that is not an eigenvalue, or with a declared matrix
-        beside it (tr R A) or between two resolvents: one row per seed, then the shape of z."""
+        """Return the normalised trace of the resolvent at any z that is not an eigenvalue, or its trace with a declared
+        matrix (tr R A, tr R A R, tr R A R B). The first axis is the seed, followed by the shape of z.
+        """
         found = self.layer(layer)
         if beside is not None and between is not None:
             raise ParameterError("give one matrix, with beside= or with between=")
@@ -129,7 +130,7 @@ class Simulation(PointResult, Samples):
 
     @property
     def title_of_figure(self) -> str:
-        """The same with the symbols of parameters."""
+        """The title of a figure, with the symbols of parameters."""
         return f"{self.made.title()}, {self._sampled}"
 
     @property
@@ -152,7 +153,7 @@ class Simulation(PointResult, Samples):
 
 
 def standard_error(draws: np.ndarray) -> float | None:
-    """Return the standard error of the mean of the seeds; None of a single one."""
+    """Return the standard error of the mean over seeds; None for a single seed."""
     return float(draws.std(ddof=1) / np.sqrt(len(draws))) if len(draws) > 1 else None
 
 

@@ -74,7 +74,7 @@ class Solution(PointResult, Prediction):
         )
 
     def layer(self, label: int | str | None = None) -> Layer:
-        """Return one probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label, by default the first."""
         self._check_numbers()
         return super().layer(label)
 
@@ -84,8 +84,7 @@ class Solution(PointResult, Prediction):
         return super()._kernels(kind)
 
     def a_matrix(self, z: Any, layer: int | str | None = None) -> np.ndarray:
-        """Return A(z) at real points outside the bulk; it is singular at the outliers. By default that of the first
-        layer.
+        """Return A(z) at real points outside the bulk; it is singular at the outliers. The default is the first layer.
 
         >>> import derive
         >>> from derive.api.example import SPIKE

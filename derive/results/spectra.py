@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Skipped:
-    """An array of the file without a spectrum, and the reason; `damaged` if it should have one."""
+    """An array for which there is no spectrum, and the reason; `damaged` if it should have one."""
 
     name: str
     shape: tuple[int, ...]
@@ -31,7 +31,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Spectra:
-    """The weight matrices of a network, each as bulk and outliers; for two checkpoints also the changes.
+    """The weight matrices of a network, each as bulk and outliers, and for two checkpoints the changes.
 
     `file` is the file, or the type of a model in memory. `s["fc.weight"]` is the spectrum of one matrix. `tied` are
     names of arrays that equal another, with its name; `skipped` are arrays without a spectrum, with the reason.
@@ -64,7 +64,7 @@ class Spectra:
 
     @property
     def kinds(self) -> dict[str, tuple[FittedSpectrum, ...]]:
-        """Matrices whose names differ only by a number, such as `h.*.mlp.weight`, in order of depth."""
+        """Groups of matrices whose names differ only by a number, such as `h.*.mlp.weight`, in order of depth."""
         known = {one.name: one for one in self.matrices}
         return {kind: tuple(known[name] for name in names) for kind, names in by_kind(known).items()}
 

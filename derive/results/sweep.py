@@ -60,7 +60,7 @@ class Sweep(Saved):
 
     @property
     def trouble(self) -> tuple[str, ...]:
-        """The problems, and the number of points with each."""
+        """The problems that occurred, and the number of points with each."""
         bad = [point for point in self.points if not point]
         if not bad:
             return ()
@@ -82,7 +82,8 @@ class Sweep(Saved):
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return an observable at all points: the axes of the sweep first, then seeds if it is simulated, then time;
-        NaN if a point diverged. For comparisons it is that of the theory."""
+        NaN if a point diverged. For comparisons this is the value of the theory.
+        """
         found = self.to_xarray()
         found = found["theory"].to_dataset() if self.made.verb == "compare" else found
         if name not in found:
@@ -136,7 +137,7 @@ class Sweep(Saved):
         ]
 
     def _quantity(self, quantity: str | None) -> SweepData:
-        """Return a quantity at all points, as `plot` takes it."""
+        """Return a quantity at all points, by the name that `plot` accepts."""
         from numerics.plots.sweeps import SweepData, column
 
         rows = [dict(row) for row in self.rows()]
@@ -193,7 +194,7 @@ class Sweep(Saved):
         return [n for n in numbers if n not in left_out and n not in self.points[0].parameters and n not in _JUDGED]
 
     def _default_quantity(self, rows: list[dict[str, Any]]) -> str | None:
-        """Return the last loss, preferring that of a test set; otherwise the first outlier, edge or number."""
+        """Return the loss at the last time, preferably on a test set; otherwise the first outlier, edge or number."""
         names = self._quantities(rows)
         order = ("test_loss", "loss", "outlier_1", "outlier 1", "largest", "upper_edge", "")
         found = ((word, [name for name in names if word in name]) for word in order)
@@ -253,8 +254,9 @@ def points_of(result: Any) -> tuple[Any, ...]:
 
 
 def row_of(point: Any) -> dict[str, Any]:
-    """Return one point as scalars: for a solution parameters, observables at the last time, edges and all outliers of
-    each layer; for a simulation means and errors; for a comparison their agreement."""
+    """Return one point as scalars: for a solution its parameters, observables at the last time, and the edges and
+    outliers of each layer; for a simulation means and errors; for a comparison the agreement.
+    """
     row: dict[str, Any] = point.parameters
     if point.failed:
         return {**row, "trouble": point.trouble[0]}
@@ -266,7 +268,7 @@ def row_of(point: Any) -> dict[str, Any]:
 
 @singledispatch
 def _numbers(point: Any, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the single numbers of a result in columns that `row` does not have."""
+    """Return the scalars of a result that `row` has no columns for."""
     raise TypeError(f"a {type(point).__name__} is not a point of a sweep")
 
 

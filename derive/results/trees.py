@@ -45,7 +45,9 @@ def tree_of(results: Mapping[str, Result]) -> xarray.DataTree:
 
 
 def _labelled(dataset: xarray.Dataset) -> xarray.Dataset:
-    """Return the dataset with a coordinate along each dimension: names of ends, ranks from 1, the rest from 0."""
+    """Return the dataset with a coordinate along each dimension: names for ends of intervals, ranks counted from 1, all
+    others from 0.
+    """
     named = {"end": ["low", "high"], "at_and_weight": ["at", "weight"]}
     open_dims = {name: size for name, size in dataset.sizes.items() if name not in dataset.variables}
     return dataset.assign_coords(
@@ -159,7 +161,7 @@ def _spectra(layer: SimulatedLayer) -> Variables:
 
 
 def _along(layers: Sequence[SimulatedLayer]) -> str:
-    """Return the index of eigenvalues: their rank in the whole spectrum, or among those at either end."""
+    """Return the coordinate of eigenvalues: their rank in the whole spectrum, or among those at either end."""
     return "index" if all(layer.whole for layer in layers) else "place_at_ends"
 
 
@@ -281,7 +283,7 @@ def _add_spectra(table: _Table, tail: str, layers: Sequence[Any]) -> None:
     shortest = min(len(layer.eigenvalues[0]) for layer in present)
 
     def rows(values: Sequence[np.ndarray]) -> np.ndarray:
-        """Return all of them, or if a point has only the ends of its spectrum, as many of each."""
+        """Return all eigenvalues, or equally many from either end if a point has only the ends of its spectrum."""
         return np.array(values) if along == "index" else at_ends(np.array(values), shortest // 2)
 
     table.add(f"eigenvalues{tail}", [layer and rows(layer.eigenvalues) for layer in layers], ("seed", along))

@@ -1,7 +1,7 @@
-"""Theory against finite-size simulations of the same declaration at two sizes, extrapolated in 1/D.
+"""Compare the theory with finite-size simulations of the same declaration at two sizes, extrapolated in 1/D.
 
 A difference counts if it exceeds the bound at the first two sizes and again, with the same sign, at two larger sizes
-with other seeds. The probability of a false alarm is then the product of both.
+with other seeds. The probability of a false alarm is then the product of the two probabilities.
 """
 
 from __future__ import annotations
@@ -94,8 +94,9 @@ def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: 
 
 
 def _difference(quantity: str, theory: float, error: float, small: Any, large: Any) -> SizeDifference:
-    """Return the difference of a theory and the simulation extrapolated linearly in 1/size; the sizes are one
-    to two."""
+    """Return the difference between theory and simulation, extrapolated linearly in 1/size from two sizes in the ratio
+    1:2.
+    """
     import numpy as np
 
     value = 2 * float(np.mean(large)) - float(np.mean(small))
@@ -105,9 +106,10 @@ def _difference(quantity: str, theory: float, error: float, small: Any, large: A
 
 
 def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDifference]:
-    """Return differences of outliers well separated from the bulk, and of the extreme eigenvalue where there are none.
+    """Return the differences for outliers well separated from the bulk or, without outliers, for the extreme
+    eigenvalue.
 
-    Below the bulk only negative ones: a rank-deficient matrix may have zeros between them and the bulk.
+    Below the bulk only negative outliers count: a rank-deficient matrix may have zeros between an outlier and the bulk.
     """
     if not spectrum.edges:
         return []
@@ -123,7 +125,7 @@ def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDiff
 def _beyond(
     where: str, edge: float, width: float, outliers: list[tuple[float, float]], spectra: list[list[Any]]
 ) -> list[SizeDifference]:
-    """Return differences of outliers above an edge and the largest eigenvalues."""
+    """Return the differences between outliers above an edge and the largest eigenvalues."""
     import numpy as np
 
     above = sorted(((z, e) for z, e in outliers if z > edge), reverse=True)

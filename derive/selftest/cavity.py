@@ -1,9 +1,8 @@
 """The cavity argument: the noises and memories implied by a system of equations.
 
 In a = s W b and a' = s' W^T b' the noise of a has covariance variance * s^2 * columns * <b b>, and a also receives
-variance * s * s' * columns * <d b / d noise of a'> times b'. For a symmetric matrix every pair of uses contributes
-both. Fields respond with the delays of the equations as declared; they do not respond through an average over all
-sites.
+variance * s * s' * columns * <d b / d noise of a'> times b'. For a symmetric matrix every pair of products contributes
+both. Fields respond with the delays in the declared equations, and not through averages over all sites.
 """
 
 from __future__ import annotations
@@ -62,7 +61,9 @@ def _expected(system: Any) -> tuple[Table, Table]:
 
 
 def _delays(system: Any) -> dict[tuple[str, str], int]:
-    """Return the shortest delay of the impulse response of each field to each other, from the declared rules."""
+    """Return the shortest delay with which each field responds to an impulse in each other field, from the declared
+    rules.
+    """
     steps = [(f.field.name, *link) for f in system.training for rule in f.rules for link in _links(f, rule)]
     names = [f.field.name for f in system.training]
     delays = {(name, name): 0 for name in names}

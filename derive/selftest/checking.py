@@ -81,7 +81,7 @@ def try_laws(
 
 
 def _as_written(subject: Subject) -> Callable[[Draft, Random], Outcome]:
-    """Return the law that compares the file's own numbers with those of its draft."""
+    """Return the law that compares the numbers of the file itself with those of its draft."""
 
     @judged
     def check(draft: Draft, rng: Random) -> Outcome:

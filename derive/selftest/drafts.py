@@ -383,7 +383,7 @@ class Draft:
         return next(p.value for p in self.parameters if p.name == parameter)
 
     def with_value(self, parameter: str, value: int | Fraction) -> Draft:
-        """Return the draft with another default of one parameter."""
+        """Return the draft with a different default value of one parameter."""
         kept = tuple(replace(p, value=Fraction(value)) if p.name == parameter else p for p in self.parameters)
         return replace(self, parameters=kept)
 

@@ -114,7 +114,7 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True, wanted: f
 
 
 def _latex(sketch: Sketch) -> tuple[tuple[str, str], ...]:
-    """Return LaTeX names for some of the symbols, different from their own names."""
+    """Return, for some of the symbols, LaTeX that differs from their names."""
     if not sketch.chance(0.15):
         return ()
     words = [v.name for v in (*sketch.normals, *sketch.fields, *sketch.traits)] + [p.name for p in sketch.parameters]

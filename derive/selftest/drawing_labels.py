@@ -83,14 +83,16 @@ def draw_labels(sketch: Sketch) -> list[Node]:
 
 
 def _given(sketch: Sketch, static: bool = False) -> Node:
-    """Return a number per label, from data with one axis."""
+    """Return numbers with labels from data with one axis."""
     fitting = [d for d in sketch.data if len(d.axes) == 1 and not (static and d.timed)]
     chosen = sketch.rng.choice(fitting)
     return Node("data", (chosen.name, sketch.rng.choice((0, 0, 1)) if chosen.timed else None))
 
 
 def _labelled_side(sketch: Sketch, field: DraftVector, rank: int) -> Node:
-    """Return the right side of a vector with labels: labelled vectors, data, tables, means and plain vectors."""
+    """Return the right-hand side of the equation of a vector with labels: labelled vectors, data, tables, means and
+    plain vectors.
+    """
     rng, static = sketch.rng, field.kind == "static"
     plain = [v for v in usable_values(sketch, field.sector, rank, static, False) if not _has_labels(sketch, v)]
     own = at("k1", None)

@@ -38,7 +38,7 @@ def draw_probes(sketch: Sketch) -> list[Node]:
 
 
 def _with_spike(sketch: Sketch, probe: Node, sector: str) -> Node:
-    """Return the probe plus a spike: a field at an early time or at the last."""
+    """Return the probe plus a spike: a field at an early time or at the last time."""
     fitting = [v for v in sketch.fields if v.sector == sector and v.kind == "timed" and not v.axes]
     if not fitting or sketch.clock is None:
         return probe
@@ -104,7 +104,7 @@ def _with_diagonal(sketch: Sketch, probe: Node, sector: str) -> Node:
 
 
 def _through_another(sketch: Sketch, half: Node, rows: str) -> Node:
-    """Return B K for a matrix B that acts on the rows of K, if there is one, scaled to keep the size."""
+    """Return B K for a matrix B that acts on the rows of K, if there is one, scaled to remain of order one."""
     fitting = [m for m in sketch.matrices if m.kind == "gaussian" and m.columns == rows]
     if not fitting:
         return half
@@ -113,14 +113,14 @@ def _through_another(sketch: Sketch, half: Node, rows: str) -> Node:
 
 
 def _less_its_start(sketch: Sketch, probe: Node, word: str, size: Node) -> Node:
-    """Return the change by training: K^T K minus its initial value, or a part of it."""
+    """Return the change due to training: K^T K minus its initial value, or a part of it."""
     start = next(e.value for e in sketch.equations if e.target == word and e.time == "0")
     share = sketch.rng.choice((number(-1), number(-1), sketch.coefficient()))
     return probe + share * (Node("matmul", (start.T, start)) / size)
 
 
 def _with_its_square(sketch: Sketch, matrix: Node) -> Node:
-    """Return M + c M^2 for symmetric M: its density diverges at the turning point, away from zero."""
+    """Return M + c M^2 for symmetric M: its density diverges where 1 + 2 c M vanishes, away from zero."""
     return matrix + sketch.coefficient() * Node("matmul", (matrix, matrix))
 
 

@@ -133,7 +133,7 @@ def _of(sketch: Sketch, sector: str) -> Node | None:
 
 
 def _in_terms(sketch: Sketch, value: Node, sector: str) -> Node:
-    """Return a right side with one term multiplied by a trait, or with a trait as an additional term."""
+    """Return a right-hand side with one term multiplied by a trait, or with a trait as an additional term."""
     factor = _of(sketch, sector)
     if factor is None:
         return value

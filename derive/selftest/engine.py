@@ -1,7 +1,7 @@
 """The only interface of the self-test to the engine: a declaration as text in, numbers out.
 
-A failure raises one of two exceptions: `Refused`, an error message for the user, which is allowed, or `Broken`, which
-no declaration may cause.
+A failure raises one of two exceptions: `Refused`, which carries an error message for the user and is allowed, or
+`Broken`, which no declaration may cause.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PYTHON = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b:|Traceback|please r
 
 
 class Refused(Exception):
-    """The engine refused the declaration with an error message; `numerical` if only the numbers forbid it."""
+    """The engine refused the declaration with an error message; `numerical`: only its numbers are at fault."""
 
     def __init__(self, sentence: str, numerical: bool = False):
         super().__init__(sentence)
@@ -150,7 +150,7 @@ def values_of(text: str) -> dict[str, Any]:
 
 
 def _series(values: Any) -> tuple[float, ...]:
-    """Return an observable over time, with its labels in sequence at each time."""
+    """Return an observable over time as a list, with its labels in sequence at each time."""
     import numpy as np
 
     return tuple(map(float, np.ravel(np.asarray(values, float))))
@@ -218,7 +218,7 @@ def numbers_of(
 
 
 def _edge_errors(errors: Any) -> tuple[tuple[float, float], ...] | None:
-    """Return the standard errors of edges, zero for an edge without one; None without errors."""
+    """Return the standard errors of edges, zero for an edge that has none; None if no edge has one."""
     import numpy as np
 
     return None if errors is None else tuple((low, high) for low, high in np.nan_to_num(errors).tolist())

@@ -2,7 +2,7 @@
 
 A law takes a draft and reports whether it held, does not apply, was not decided (both declarations are refused, or the
 numbers diverge) or broke, with the two declarations and the two numbers. If the partner uses other words of the
-language, one of the two may be refused. If only names and order differ, either both are refused or neither, and both
+language, one of the two may be refused. If only names and order differ, either both or neither may be refused, and both
 must have the same set of numbers.
 
 Exact theories are compared to the law's tolerance. Sampled theories share their random numbers only if no drawn object
@@ -71,7 +71,7 @@ Reading = Callable[[str], TheoryNumbers]
 
 
 class _Inapplicable(Exception):
-    """Raised if there is nothing to compare: nonlinear laws in exact arithmetic."""
+    """Raised if there is nothing to compare, such as nonlinear laws in exact arithmetic."""
 
 
 def _solved(text: str) -> TheoryNumbers:
@@ -87,7 +87,10 @@ def in_exact_arithmetic(text: str) -> TheoryNumbers:
 
 
 def same_numbers(left: TheoryNumbers, right: TheoryNumbers, tolerance: float) -> str:
-    """Return where two theories differ beyond the tolerance, or nothing. The right one may have more observables."""
+    """Return where two theories differ by more than the tolerance; empty if they agree.
+
+    The right one may have more observables.
+    """
     errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
     for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
         # where a value before the start would enter there is none; a field that is declared has one
@@ -118,7 +121,7 @@ def _same_spectrum(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> st
 
 
 def _wide(spectrum: ProbeNumbers, least: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Return intervals with the errors of their edges; those below the resolution count as point masses."""
+    """Return intervals with the errors of their edges; intervals narrower than the resolution count as point masses."""
     errors = spectrum.edge_errors or ((0.0, 0.0),) * len(spectrum.edges)
     return [(pair, error) for pair, error in zip(spectrum.edges, errors, strict=True) if pair[1] - pair[0] > least]
 
@@ -213,9 +216,9 @@ def _renamed(draft: Draft, rng: Random) -> Outcome:
 
 
 def _rewritten(read: Reading = _solved) -> Check:
-    """Return the law of all rewritings in random order against the declaration itself.
+    """Return the law that compares a declaration with all rewritings of it in random order.
 
-    Compiled declarations get names that occur in their generated code, if there is any.
+    Declarations that are compiled get names that occur in their generated code, if there is any.
     """
 
     @judged
@@ -235,12 +238,12 @@ def _rewritten(read: Reading = _solved) -> Check:
 
 
 def _of_family(read: Reading = _solved) -> Check:
-    """Return the law of a declaration against itself as the first member of a family."""
+    """Return the law that compares a declaration with itself as the first member of a family."""
     return judged(lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read))
 
 
 def _read_back(read: Reading = _solved) -> Check:
-    """Return the law of a declaration against the text written from its model, as `derive check` does."""
+    """Return the law that compares a declaration with the text written from its model, as in `derive check`."""
 
     @judged
     def check(draft: Draft, rng: Random) -> Outcome:

@@ -263,8 +263,9 @@ def inlined(draft: Draft, rng: Random) -> Draft | None:
 
 
 def _may_inline(draft: Draft, where: DraftEquation, used: Node, value: Node) -> bool:
-    """Return whether a field can be inlined: matrix products may only be added and scaled, and no past sum or start
-    uses it."""
+    """Return whether a field can be inlined: its matrix products are only added and scaled, and no sum over the past or
+    starting value uses it.
+    """
     if where.starts or where.target not in {v.name for v in draft.fields}:
         return False
     closed: tuple[str, ...] = ("past", "mean", "overlap", "total", "total_over", "relabel", "mix")
@@ -676,7 +677,7 @@ def without_alignments(draft: Draft) -> tuple[tuple[str, Node], ...]:
 
 
 def _timed(draft: Draft) -> list[Node]:
-    """Return all timed nodes in a probe."""
+    """Return all nodes with a time in a probe."""
     return [n for _, value in draft.probes for n in value.walk() if n.op in ("at", "weights", "fresh")]
 
 

@@ -95,7 +95,7 @@ def kind_of(outcome: Outcome) -> str:
 
 
 def sentence_of(refusal: str, draft: Draft) -> str:
-    """Return a refusal without line numbers, names of the draft and numbers, equal for all of its kind."""
+    """Return a refusal without line numbers, names of the draft and numbers, so that refusals of one kind are equal."""
     said = re.sub(r"declaration\.py, lines? \d+( and \d+)?: ", "", refusal)
     names = "|".join(map(re.escape, sorted(draft.names(), key=len, reverse=True)))
     return re.sub(rf"\b({names})\b", "_", re.sub(r"-?\b\d+([./]\d+)?\b", "#", said))
@@ -107,15 +107,15 @@ def random_of(seed: int, number: int, what: str = "") -> Random:
 
 
 def draft_of(seed: int, number: int) -> Draft:
-    """Return the draft of a number in the run of a seed, drawn for a pair of features in turn."""
+    """Return the declaration with this number in the run of a seed; it is drawn for the next pair of features."""
     return draw(random_of(seed, number), wanted=wanted_of(seed, number))
 
 
 def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tuple[DeclarationLaw, Outcome, int]]:
     """Yield the laws to check with the seeds of their partners: the first law, then cheap ones and some compiled ones.
 
-    Without compiled laws the first, which solves, is omitted too. All rewritings are checked at once, with one partner
-    instead of a dozen, and one by one only if that is undecided.
+    Without compiled laws the first one, which solves the model, is omitted too. All rewritings are checked at once,
+    with one partner instead of a dozen, and one by one only if that is undecided.
     """
     rng = random_of(seed, number, "laws")
     first, at_once, *others = (law for law in LAWS if law.compiled)

@@ -27,7 +27,7 @@ def shrink(draft: Draft, breaks: Callable[[Draft], bool], most: int = 400) -> Dr
 
 
 def smaller_drafts(draft: Draft) -> Iterator[Draft]:
-    """Yield drafts with one part less, the largest reductions first."""
+    """Yield drafts with one part removed, the largest reductions first."""
     for smaller in _smaller(draft):
         kept = pruned(smaller)
         if kept != draft and (kept.observables or kept.probes):

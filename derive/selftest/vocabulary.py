@@ -199,7 +199,7 @@ class _Counter(ast.NodeVisitor):
         return self.kinds.get(getattr(node, "id", "")) == "training_clock"
 
     def _has(self, node: ast.AST, kind: str) -> bool:
-        """Return whether a kind occurs in an expression, outside times and averages."""
+        """Return whether an expression contains a kind of node outside of times and averages."""
         match node:
             case ast.Name(id=name):
                 return self.kinds.get(name) == kind
@@ -288,7 +288,7 @@ STEERED = (
 
 
 def wanted_of(seed: int, number: int) -> frozenset[str]:
-    """Return the feature pair of a declaration of a seed: all pairs in turn, in an order fixed by the seed."""
+    """Return the pair of features for which a declaration is drawn: all pairs in turn, in an order set by the seed."""
     every = pairs()
     order = _order(seed, len(every))
     return frozenset(every[order[number % len(every)]])

@@ -87,7 +87,7 @@ class _Writer:
         return "\n".join([f'"""{self.doc}"""', "", *imports, *lines, "", *body, ""])
 
     def _further(self) -> list[tuple[str, str]]:
-        """Return arguments of the model that change no number."""
+        """Return further arguments of the model that change no number."""
         arguments = [("responses", repr(self.draft.responses))] if self.draft.responses else []
         if "doc" in self.draft.style:
             arguments += [("doc", repr(self.doc)), ("notation", '{"z": "w"}')]
@@ -125,9 +125,8 @@ class _Writer:
         return [f"def declare({word}, {count}, {shape}):", *body, ""], [f"MODEL = family(declare, {choices})"]
 
     def _arrays(self) -> list[str]:
-        """Return the function of the arrays: given values, or waves in the sum of the indices.
-
-        Waves have the same values for any number of steps.
+        """Return the function that returns the arrays: given values, or waves in the sum of the indices, which do not
+        depend on the number of steps.
         """
         if not self.draft.data:
             return []
@@ -215,7 +214,7 @@ class _Writer:
         return f"{self.variables[v.name]} = trait({', '.join(parts)}{self._latex(v.name)})"
 
     def _fields(self) -> list[str]:
-        """Return one line per field, or for consecutive fields of one kind."""
+        """Return one line for each field, or for several consecutive fields of one kind."""
         lines = []
         alike = groupby(self.draft.fields, lambda v: (v.sector, v.kind, v.axes, v.name in self.latex))
         for (sector, kind, axes, written), group in alike:

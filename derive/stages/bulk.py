@@ -65,7 +65,7 @@ def _eliminated(
 
 
 def _place(edge: sp.Expr, samples: tuple[Sample, ...]) -> float:
-    """Return an edge at a generic point of the parameters."""
+    """Return the value of an edge at a generic point of the parameters."""
     return float(mpmath.re(samples[0].value(edge))) if samples else 0.0
 
 
@@ -115,7 +115,7 @@ def _is_physical(candidate: sp.Expr, resolvent: sp.Symbol, sample: Sample) -> bo
 
 
 def _tidy(root: sp.Expr) -> sp.Expr:
-    """Return a root factorised over the square roots of its parameters, so that perfect squares show."""
+    """Return a root factorised over the square roots of its parameters, so that perfect squares are recognised."""
     positive = sorted((p for p in root.atoms(Parameter) if p.is_positive), key=lambda p: p.name)
     roots = {p: sp.Symbol(f"root_{p}", positive=True) for p in positive}
     plain = sp.powdenest(hide_functions(root).subs({p: r**2 for p, r in roots.items()}))

@@ -1,11 +1,12 @@
-"""SaddlePoint -> Conjugates: vary the effective action by the order parameters.
+"""SaddlePoint -> Conjugates: vary the effective action with respect to the order parameters.
 
-The derivative by a response is what multiplies it in the averaged action, a response. That by a correlation is a mean
-of two response fields of one site: minus the second derivative of its generating function Z by two sources. Z is the
-integral over all values of the site of the delta functions of its equations, with a source in each. The integral over
-the values at the last time is done first; if it depends neither on sources nor on earlier values, the next one can be
-done, and so on, and the derivatives of Z are zero. This is a saddle point: with conjugates of correlations that vanish
-in the action of a site, they vanish.
+The derivative with respect to a response is its coefficient in the averaged action, which is again a response. The
+derivative with respect to a correlation is a mean of two response fields of one site: minus the second derivative of
+the generating function Z of the site with respect to two sources. Z is the integral over all values of the site of the
+delta functions of its equations, with a source in each. The integral over the values at the last time is done first. If
+it depends neither on sources nor on earlier values, the next one can be done, and so on; the derivatives of Z are then
+zero. This is consistent: if the conjugates of correlations vanish in the action of a site, their values at the saddle
+point vanish.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def find_conjugates(saddle: SaddlePoint) -> Conjugates:
 
 
 def _second_responses(integrals: Iterable[SiteIntegral], a: Field, b: Field) -> list[sp.Expr]:
-    """Return <hat(a) hat(b)> at all pairs of times: minus the second derivatives of Z by sources, over Z."""
+    """Return <hat(a) hat(b)> at all pairs of times: minus the second derivatives of Z with respect to sources, divided
+    by Z.
+    """
     Z = sp.Mul(*(integral.value for integral in integrals))
     of_a, of_b = (
         [j for integral in integrals for f, j in zip(integral.fields, integral.sources, strict=True) if f == field]
@@ -63,7 +66,9 @@ def _second_responses(integrals: Iterable[SiteIntegral], a: Field, b: Field) -> 
 
 
 def _integrals(saddle: SaddlePoint) -> tuple[SiteIntegral, ...]:
-    """Return the integrals over the probe, later times, the first times, and values without a time, for each sector."""
+    """Return, for each sector, the integrals over probe fields, later times, the first times, and values without a
+    time.
+    """
     system, delays = saddle.system, _spectral_delays(saddle.system)
     timed = [f for f in system.training if f.field.timed]
     groups: list[list[tuple[SystemField, Rule]]] = [[(f, f.rule) for f in system.spectral]]
@@ -101,7 +106,7 @@ def _integral(
 
 
 def _right_hand_side(saddle: SaddlePoint, f: SystemField, rule: Rule, delays: Delays) -> sp.Expr:
-    """Return the right-hand side of an equation of one site; spectral time goes in small steps."""
+    """Return the right-hand side of an equation of one site; spectral time is discretised in small steps."""
     if f.derivative:
         step = EngineSymbol("dtau", positive=True)
         return _earlier(at(f.field, TAU) + step * rule.expression(TAU))
@@ -132,7 +137,7 @@ def _earlier(expression: sp.Expr) -> sp.Expr:
 
 
 def _spectral_delays(system: System) -> Delays:
-    """Return how many steps of spectral time an impulse needs from the second of two spectral fields to the first."""
+    """Return how many steps of spectral time an impulse takes from the second of two spectral fields to the first."""
     edges = []
     for f in system.spectral:
         arguments = [f.product.argument] if f.product is not None else [term.vector.field for term in f.rule.terms]

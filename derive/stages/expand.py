@@ -125,7 +125,9 @@ def _by_law(vector: Drawn, normals: Sequence[FieldAt], constant: FieldAt) -> Rul
 def _add_fields(
     model: Model, made: FieldRules, history: History, times: ProbeTimes | None
 ) -> tuple[tuple[SpectralFields, ...], tuple[SpectralFields, ...]]:
-    """Add a rule for every field, and return the spectral fields of the probed matrices and those for their traces."""
+    """Add a rule for every field, and return the spectral fields of the probed matrices and the fields for their
+    traces.
+    """
     rules = Rules(made, history)
     fields = [(e, e.defined) for e in model.equations if e.target.weights is None]
     for take in (_claim_product, partial(_add_equation, rules=rules)):

@@ -97,8 +97,8 @@ class _Stationary(LinearLaws):
         return drives
 
     def _starts(self, field: Field, time: int, description: str) -> tuple[Term, ...]:
-        """Return the starting value of a field in terms of sources; empty, and recorded as forgotten, if it is not
-        linear.
+        """Return the starting value of a field in terms of sources; if it is not linear, record it as forgotten and
+        return nothing.
         """
         starts = self.fields[field].starts
         start = starts[time] if time < len(starts) else None

@@ -33,7 +33,7 @@ def choose_method(layout: Layout, needs: Needs) -> Method:
 
 
 def _sampled_diagonals(layout: Layout, needs: Needs) -> str:
-    """Return why diagonals of a probed matrix need samples; empty if they do not."""
+    """Return why diagonals of a probed matrix have to be sampled; empty if they do not."""
     for sites in needs.sites:
         values = ", ".join(shown(value) for value in sites.values)
         if not sites.of_traits:

@@ -154,7 +154,7 @@ def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tupl
 def _inverted(
     equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], product: sp.Expr
 ) -> tuple[sp.Expr, sp.Expr | None, tuple[sp.Expr, ...]] | None:
-    """Return the relation between z and the map s, z as a function of s, and the critical values of s."""
+    """Return the relation between z and s, the inverse map z(s), and the critical values of s."""
     try:
         physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
         relation = eliminate([*equations, MAP - product], list(unknowns), physical)

@@ -71,7 +71,9 @@ def _of_sites(sites: SpectralSites) -> dict[str, Any]:
 def _traced(
     saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...], sampled: bool
 ) -> ProjectedProbe:
-    """Return the bulk equations of M with those of tr R A, and their derivative along M + epsilon A."""
+    """Return the bulk equations of M together with those of tr R A, and their derivatives with respect to epsilon in M
+    + epsilon A.
+    """
     sites = TracedSites(saddle, order, sampled, tuple(image for _, image in images))
     whole = (*sites.bulk_equations(), *sites.unreached())
     none = {source: sp.S.Zero for source in sites.sources.values()}

@@ -123,7 +123,7 @@ class _HomogeneousStep(LinearLaws):
             yield NoiseKernel(f, g, covariance, first.value.field, second.value.field, fresh=True)
 
     def _check_times(self, *both: tuple[Field, NoisyTerm]) -> None:
-        """Refuse a noise that enters two terms at different times."""
+        """Refuse a noise that occurs in two terms at different times."""
         lags = [{v.field: self.lag(f, v) for v in term.noises} for f, term in both]
         values = [self.lag(f, term.value) for f, term in both if term.value is not None]
         for noise in lags[0]:

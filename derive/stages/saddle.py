@@ -1,9 +1,8 @@
 """AveragedAction, TimeOrder -> SaddlePoint: vary the action, and read off noises and memory.
 
-At the saddle point every bilinear takes its mean: field . field = size * C, field . hat = i size * R, hat . hat = 0,
-as the stage of conjugates finds.
-The variation of a product of two bilinears is one of them times the mean of the other. The coefficient of hat . hat is
-the covariance of a Gaussian noise; that of hat . field is a memory kernel.
+At the saddle point every bilinear takes its mean: field . field = size * C, field . hat = i size * R, hat . hat = 0, as
+the stage `conjugates` derives. The variation of a product of two bilinears is one of them times the mean of the other.
+The coefficient of hat . hat is the covariance of a Gaussian noise; that of hat . field is a memory kernel.
 """
 
 from __future__ import annotations
@@ -70,7 +69,9 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
 
 
 def _at_once(system: System, memories: list[MemoryKernel], memory: MemoryKernel) -> sp.Expr | None:
-    """Return the response in a memory of a fresh matrix at equal times; None if it is not a sum along linear laws."""
+    """Return the equal-time response in the memory of a fresh matrix; None if it is not a sum over paths of linear
+    laws.
+    """
     rules = {f.field: f for f in system.training}
     remembers = {m.target for m in memories if m.fresh or m.lag == 0}
 

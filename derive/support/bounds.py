@@ -1,6 +1,6 @@
 """Limits on size, depth, count and time of input files, which readers check before they allocate memory.
 
-The page `files` of the manual states the same table.
+The page `files` of the manual contains the same table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Display protocols: short text in a terminal, mathematics in a notebook.
 
-Displayed classes lie below the printers in the import order. They state here that they are displayed, and `printed_by`
+Displayed classes lie below the printers in the import order. They derive from the classes below, and `printed_by`
 registers a function that imports the printers on first use.
 """
 
@@ -14,7 +14,7 @@ class Printers(Protocol):
     """The interface of a printer."""
 
     def summary_of(self, shown: Any, /) -> str:
-        """Return one or a few short lines for a terminal."""
+        """Return a summary of one or a few short lines for a terminal."""
 
     def text_of(self, shown: Any, /) -> str:
         """Return the whole as plain text."""
@@ -29,7 +29,7 @@ class Printers(Protocol):
         """Return the sections of a record as plain data."""
 
     def in_notation(self, notation: str, shown: Any, form: str, /) -> Any:
-        """Return one of these forms in the notation of the model or of its source."""
+        """Return one of these forms in the notation of the model or in that of its source."""
 
 
 _places: list[Callable[[], Printers]] = []
@@ -60,7 +60,7 @@ class _Printed:
 
 
 class Displayed(_Printed):
-    """An object of many lines: a summary as `repr`, the whole when printed, mathematics in a notebook."""
+    """An object printed on many lines: `repr` is a summary, `print` gives the whole, a notebook shows mathematics."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class Displayed(_Printed):
 
 
 class DisplayedSections(Displayed):
-    """An object of several sections, each with a title and formulas."""
+    """An object printed in several sections, each with a title and formulas."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ class DisplayedSections(Displayed):
 
 
 class DisplayedFormula(_Printed):
-    """An object of one line: its source in a terminal, a formula in a notebook."""
+    """An object printed on one line: its source in a terminal, a formula in a notebook."""
 
     __slots__ = ()
 

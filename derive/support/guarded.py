@@ -135,7 +135,7 @@ def _float(text: str) -> float:
 
 
 def _constant(text: str) -> float:
-    raise ValueError(f"{text} is not a number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 # -- digests

@@ -1,10 +1,10 @@
 """Ctrl-C ends a command within two seconds, even where Python cannot handle the signal.
 
 SIGTERM, which `timeout` and batch systems send, is handled in the same way. Python handles a signal between two
-bytecode instructions, which fails in three cases. KeyboardInterrupt is raised inside a garbage-collector callback,
-which JAX uses, and is dropped: it is raised again. A library computes without the global interpreter lock and does not
-return: a thread ends the process, with exit code 130. A library computes while it holds the lock: a watchdog process,
-notified through a pipe, ends this one.
+bytecode instructions, which fails in three cases. If KeyboardInterrupt is raised inside a garbage-collector callback,
+which JAX uses, it is dropped; it is raised again here. If a library computes without the global interpreter lock and
+does not return, a thread ends the process with exit code 130. If a library computes while it holds the lock, a watchdog
+process, notified through a pipe, ends this one.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _end_later() -> None:
 
 
 def _second_process() -> Callable[[], None] | None:
-    """Start the watchdog process that ends this one after a signal; return the function that stops it.
+    """Start the watchdog process that ends this process after a signal; return the function that stops the watchdog.
 
     The C signal handler writes to a pipe as soon as the signal arrives. The pipe closes with this process.
     """

@@ -179,7 +179,10 @@ def _signature(secret: bytes, kind: str, question: str, content: bytes) -> bytes
 
 
 def _secret(path: Path, make: bool) -> bytes | None:
-    """Return the secret in this file; create one if there is none that only this user can read, and `make` is set."""
+    """Return the secret in this file.
+
+    If there is none that only this user can read, create one, provided that `make` is set.
+    """
     secret = _read(path, readable=False)
     if secret is not None and len(secret) == SECRET_BYTES:
         return secret
@@ -238,7 +241,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _mine(status: os.stat_result, forbidden: int) -> bool:
-    """Return whether a file or directory belongs to this user and denies others these permissions."""
+    """Return whether a file or directory belongs to this user and denies these permissions to all others."""
     if not hasattr(os, "geteuid"):
         return True  # where there are no such permissions, the cache of a user lies in the profile, which is private
     return status.st_uid == os.geteuid() and not status.st_mode & forbidden

@@ -33,7 +33,7 @@ def kind_named(name: str) -> str:
 
 
 def _call(match: re.Match[str]) -> tuple[str, int]:
-    """Return the called function, and the number of its arguments that the caller does not see."""
+    """Return the called function, and the number of its hidden arguments, such as self."""
     owner, name = match["owner"], match["name"]
     if name == "__call__" and owner:
         return kind_named(owner), 1

@@ -22,7 +22,7 @@ def reporting(progress: Progress | None) -> Iterator[None]:
 
 
 def report(fraction: float, text: str) -> None:
-    """Progress the progress of the current step, if there is a callback."""
+    """Report the progress of the current step, if there is a callback."""
     progress = _current.get()
     if progress is not None:
         progress(fraction, text)

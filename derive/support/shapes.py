@@ -51,5 +51,5 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def texts(names: Any) -> tuple[Any, ...]:
-    """Return one text or several as a tuple; an empty one of None."""
+    """Return one text or several as a tuple; None gives an empty tuple."""
     return (names,) if isinstance(names, str) else tuple(names or ())

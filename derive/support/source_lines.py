@@ -1,6 +1,6 @@
 """Source locations in a declaration: file, line, and the equation of that line.
 
-A part of a declaration stores where it was made, so that errors of any stage refer to that line. Locations serve
+Each part of a declaration stores its source line, so that errors of any stage can refer to it. Locations serve
 messages only: comparison, hashing and printing ignore them.
 """
 
@@ -51,7 +51,7 @@ def line_of_caller() -> Place | None:
 
 
 def declaring_place() -> Place | None:
-    """Return the same with the name of the equation, read from the source."""
+    """Return the declaration's line that called the language, with the name of its equation read from the source."""
     frame = declaring_frame()
     return None if frame is None else place_of(frame, frame.f_lineno, frame.f_lasti)
 

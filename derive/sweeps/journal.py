@@ -2,8 +2,8 @@
 
 The first line describes the sweep: declaration, parameters, options and versions. Each other line contains a
 fingerprint of that, the name of a unit and its results. Every line ends with its own digest, so a modified line is
-refused by its number. Lines are in the order of completion; sorted, they are the same bytes regardless of the workers.
-A line truncated by a crash or a full disk is computed again.
+refused and its number reported. Lines are in the order of completion; sorted, they are the same bytes regardless of the
+workers. A line truncated by a crash or a full disk is computed again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def fingerprint(about: About) -> str:
 class Journal:
     """The finished units of one sweep; in memory only without a path.
 
-    done: the results of each, as a line, or as objects if they were computed in this process. places: line numbers of
-    units.
+    done: the results of each unit, as a line, or as objects if they were computed in this process. places: line numbers
+    of units.
     """
 
     path: Path | None

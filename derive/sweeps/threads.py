@@ -1,7 +1,7 @@
-"""One thread per worker.
+"""Limit each worker to one thread.
 
-A sum distributed over threads rounds differently, so numbers would depend on the machine; and workers that each use all
-cores slow each other down.
+A sum distributed over threads rounds differently, so numbers would depend on the machine, and workers that all use
+every core slow each other down.
 """
 
 from __future__ import annotations

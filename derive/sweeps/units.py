@@ -1,4 +1,4 @@
-"""A unit of a sweep: the work of one worker, from plain data to results, which travel as one line of JSON.
+"""Units of a sweep: the work of one worker, from plain data to results, which are sent as one line of JSON.
 
 The points and samples of a unit, and every number, depend on the sweep alone and not on the worker: points of a unit
 are solved as one batch in their order, and a sample's random numbers are those of its seed.
@@ -51,7 +51,7 @@ class Unit:
         name: its key in the journal, the same in every run of the sweep.
         points: parameters and arrays by name.
         batch: size of the batch that is compiled, though this unit may have fewer points.
-        versions: of the libraries, which must be those of all other units.
+        versions: versions of the libraries, which must be the same for all units.
         kind: "solve", or "simulate" one sample.
         options: arguments of `numerics.solver.solve_many` or `numerics.simulation.samples.simulate`.
     """
@@ -87,7 +87,7 @@ def computed(unit: Unit) -> str:
 
 
 def results_of(unit: Unit, tell: Tell | None = None) -> list[Found]:
-    """Return the results of all points of a unit with any library versions; tell: progress callback."""
+    """Return the results of all points of a unit, whatever the library versions. tell: progress callback."""
     import warnings
 
     import numpy as np
@@ -161,7 +161,7 @@ def remember(code: SolverCode, solver: Solver) -> None:
 
 
 def _solver(code: SolverCode) -> Solver:
-    """Return the loaded solver of a code, cached with its compiled programs."""
+    """Return the loaded solver of some generated code, cached with its compiled programs."""
     if code.digest not in _LOADED:
         from numerics.modules import load_solver
 
@@ -170,7 +170,7 @@ def _solver(code: SolverCode) -> Solver:
 
 
 def solution_of(parts: Found, solver: Solver, point: Mapping[str, Any]) -> Prediction | NumericalError:
-    """Return a solution of a unit, completed by what is stored elsewhere; without order parameters."""
+    """Return a solution of a unit, completed by data stored elsewhere; it has no order parameters."""
     from derive.results.typed import built
     from numerics.solution import Prediction
 

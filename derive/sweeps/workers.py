@@ -52,7 +52,7 @@ class Crew(Protocol):
 def run(units: Sequence[Unit], crew: Crew, done: Done) -> list[str]:
     """Compute all units, pass each to `done` as it finishes, and return the names of those abandoned.
 
-    A unit whose worker died is given to another one. An exception of a unit is raised here, after all finished units
+    A unit whose worker died is given to another worker. An exception of a unit is raised here, after all finished units
     are stored.
     """
     waiting, losses, lost = deque(units), Counter[str](), []

@@ -3,7 +3,7 @@
 """Anti-Hebbian Wigner dynamics: a symmetric matrix that learns the trajectory it drives.
 
 v(t+1) = v(t) - dt M(t) v(t) from a standard normal v(0), and M(t+1) = M(t) + (gamma0 dt / D) v(t) v(t)^T from a
-GOE matrix M(0). The spike directions depend on the bulk they are added to. The spectrum is that of M(T).
+GOE matrix M(0). The spike directions depend on the random matrix to which they are added. The spectrum is that of M(T).
 """
 
 from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
@@ -11,7 +11,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="anti_hebbian",
     choices=(),
-    declaration="0ad5efe1baeefea4",
+    declaration="e72affd2d2bee725",
     parameters=(
         ParameterOf("gamma0", 4.0, False),
         ParameterOf("dt", 0.1, False),

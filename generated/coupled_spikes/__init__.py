@@ -6,7 +6,7 @@ W(S) = W(0) + N0^(-1/2) sum_t g(t) phi(t)^T with N1 = alpha N0 and entries of W(
 see the initial matrix through chi(t) = W(0) phi(t) / sqrt(N0) and xi(t) = (sqrt(N0) / N1) W(0)^T g(t), and each is
 an elementwise law of the earlier ones. The spectrum is that of W(S)^T W(S) / N1.
 
-`declare` takes the two laws, so that another law is one short file (see coupled_spikes_tanh).
+`declare` takes the two laws, so that a model with other laws is a short file (see coupled_spikes_tanh).
 """
 
 from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
@@ -14,7 +14,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="coupled_spikes",
     choices=(),
-    declaration="14487d45794b1048",
+    declaration="7800a90355bba1d8",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),

@@ -4,7 +4,7 @@
 
 f = w . phi(h_L) / (gamma N), h_(l+1) = W_l phi(h_l) / sqrt(N), h_1 = V x / sqrt(D), all weights drawn with variance
 sigma^2. A step moves every weight by -eta gamma^2 N times the gradient of the mean loss over the B points of its
-batch, so that features change at order one however wide the network is. B = P is full-batch descent; smaller B takes
+batch, so that features change by an amount of order one at any width. B = P is full-batch descent; smaller B takes
 shuffled batches without replacement, epoch after epoch. The probed matrices are W_l(T)^T W_l(T) / N for l = 1, ...,
 L - 1.
 
@@ -18,7 +18,7 @@ from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterO
 SETTING = Setting(
     name="wide_network",
     choices=(("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic")),
-    declaration="ff00ce13cffe5c03",
+    declaration="b8a0b0ece50f3561",
     parameters=(
         ParameterOf("gamma", 2.5, False),
         ParameterOf("eta", 0.1, False),

@@ -36,6 +36,8 @@ PLACES = {
 SECTIONS = {"Notebooks": "notebooks/*.md", "Declarations": "source/**/*.md"}
 """Parts of the navigation beside those of the manual: a caption and a pattern of pages."""
 LINK = re.compile(r"(\]\()([\w./-]+)((?:#[\w-]+)?\))")
+FOR_EDITORS = re.compile(r"^Written by `[^`]+` from the code; do not edit\.\n+", flags=re.M)
+"""A note in generated pages of the manual that readers of the site do not need."""
 FENCE = re.compile(r"^(```.*?^```$)", flags=re.M | re.S)
 INLINE_CODE = re.compile(r"(`[^`\n]+`)")
 DISPLAY, INLINE = re.compile(r"\$\$(.+?)\$\$", flags=re.S), re.compile(r"\$([^$\n]+(?:\n[^$\n]+)?)\$")
@@ -127,7 +129,7 @@ def write_page(source: str, out: Path) -> list[str]:
         return []
     text = (ROOT / source).read_text(encoding="utf-8")
     if source.endswith(".md"):
-        page.write_text(translate(text, source), encoding="utf-8")
+        page.write_text(translate(FOR_EDITORS.sub("", text), source), encoding="utf-8")
         return find_links(text, source)
     title = Path(source).name if Path(source).suffix else source
     lexer = LEXERS.get(Path(source).suffix, "text")

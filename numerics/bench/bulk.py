@@ -25,7 +25,7 @@ MOST_ITERATIONS = 400_000
 
 
 def bulk(references: Path | None) -> Iterator[BenchRow]:
-    """Density and edges of a bulk: following and exact roots against iteration and bisection."""
+    """Density and edges of a bulk: continuation and exact roots against iteration and bisection."""
     solver = built("extensive_two_layer")
     branch = solver.branch({q.name: q.default for q in solver.setting.parameters})
     yield density_figure(branch)
@@ -36,15 +36,15 @@ def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
     """Return a damped fixed-point iteration of the bulk equations, compiled.
 
     Each equation is solved for its own response in turn. The function takes points z, start values, reference values of
-    the resolvent, a tolerance and the most iterations. It stops when the resolvent is within the tolerance of the
-    reference, the most favourable criterion.
+    the resolvent, a tolerance and the maximum number of iterations. It stops when the resolvent is within the tolerance
+    of the reference, which is the criterion most favourable to it.
     """
     index = branch.resolvent_index
     slope = np.abs(branch.equations(np.array([1j * branch.start.height]), branch.start.responses[None])[2][0])
     owner = linear_sum_assignment(-np.log(slope + 1e-300).T)[1]
 
     def correction(z: Array, r: list[Array], i: int) -> Array:
-        """Return response i minus its value from its own equation, which is linear in it."""
+        """Return response i minus its value according to its own equation, which is linear in it."""
 
         def equation(x: Array) -> Array:
             return branch.law.residual(branch.p, z, [*r[:i], x, *r[i + 1 :]])[owner[i]]

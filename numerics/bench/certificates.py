@@ -37,7 +37,7 @@ def certificates(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _figure(name: str, changes: dict[str, int]) -> BenchRow:
-    """Return the median cost of a certificate over pairs of solutions with and without it, in alternating order."""
+    """Return the median cost of a certificate, over pairs of solutions with and without it in alternating order."""
     solver = built(name)
     values = _values(solver, changes)
     moving = next(q.name for q in solver.setting.parameters if not q.whole)
@@ -60,7 +60,7 @@ def _figure(name: str, changes: dict[str, int]) -> BenchRow:
 
 
 def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:
-    """Return default values with changes, and normal random data."""
+    """Return the default values with some changed, and normally distributed random data."""
     values: dict[str, Any] = {q.name: q.default for q in solver.setting.parameters} | changes
     sizes = {**values, "times": solver.times(values)}
     rng = np.random.default_rng(0)

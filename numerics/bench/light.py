@@ -42,13 +42,14 @@ def light_passes(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _compilation(timings: list[Timing]) -> float:
-    """Return the compilation time of one program, which sizes may share."""
+    """Return the compilation time of one program; several sizes may share a program."""
     return max(timing.compilation for timing in timings)
 
 
 def _timed(solver: Solver, values: dict[str, Any], light: float) -> list[Timing]:
-    """Return the CPU times of the training level at both numbers of sites; light: size below which compilation is
-    quick."""
+    """Return the CPU times of the training level at both numbers of sites. light: the size below which programs are
+    compiled quickly.
+    """
     before, sizes.LIGHT = sizes.LIGHT, light
     try:
         runs = [partial(solve, solver, values, samples=sites, layers=(), certify=False) for sites in SITES]
@@ -58,12 +59,12 @@ def _timed(solver: Solver, values: dict[str, Any], light: float) -> list[Timing]
 
 
 def _slope(timings: list[Timing]) -> float:
-    """Return the seconds of a run per site."""
+    """Return the seconds per site that a run takes."""
     return (timings[-1].seconds - timings[0].seconds) / (SITES[-1] - SITES[0])
 
 
 def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:
-    """Return default values with changes, and normal random data."""
+    """Return the default values with some changed, and normally distributed random data."""
     values: dict[str, Any] = {q.name: q.default for q in solver.setting.parameters} | changes
     lengths = {**values, "times": solver.times(values)}
     rng = np.random.default_rng(0)

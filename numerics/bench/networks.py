@@ -98,7 +98,7 @@ def equal_labels(references: Path | None) -> Iterator[BenchRow]:
 
 @in_float64
 def _forward(values: dict[str, Any], solver: Solver | None = None) -> Callable[[], dict[str, Any]]:
-    """Return a call of the forward pass, which compiles the first time."""
+    """Return a function that runs the forward pass; its first call compiles."""
     solver = solver or built(SETTING)
     p = solver.point(values)
 
@@ -189,7 +189,7 @@ def _all_eigenvalues(matrices: list[tuple[np.ndarray, ...]]) -> np.ndarray:
 
 
 def _apart(few: np.ndarray, every: np.ndarray) -> float:
-    """Return the largest relative distance of one of a few eigenvalues to the nearest of all."""
+    """Return the largest relative distance of a few eigenvalues to the nearest of all eigenvalues."""
     return max(float(np.min(np.abs(every - z)) / abs(z)) for z in few)
 
 

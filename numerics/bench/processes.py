@@ -189,7 +189,9 @@ print(time.process_time() - start, len(derivation.probe.bulk_symbols), curve is 
 
 
 def large_elimination(references: Path | None) -> Iterator[BenchRow]:
-    """First derivation of a bulk whose curve is out of reach: two steps of extensive_two_layer with its own output."""
+    """First derivation of a bulk whose curve is too large to eliminate: two steps of extensive_two_layer with its own
+    output.
+    """
     seconds, unknowns, refused = python("-c", _BULK).split()
     told = "no curve is within the bounds" if refused == "True" else "eliminated"
     yield BenchRow("bulk of a large elimination", float(seconds), "s", f"{unknowns} response equations, {told}")

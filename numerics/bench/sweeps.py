@@ -147,7 +147,7 @@ def workers(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _swept(jobs: int) -> float:
-    """Return the seconds per part after the first of every worker, times all parts."""
+    """Return the number of parts times the seconds per part, without the first part of every worker."""
     with tempfile.TemporaryDirectory() as place:
         journal = Path(place) / "journal"
         command = [sys.executable, "-m", "derive", "solve", "deep_linear", *GRID, "--jobs", str(jobs)]

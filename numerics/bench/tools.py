@@ -55,7 +55,9 @@ def _cpu_time() -> float:
 
 
 def time_in_turns(*ways: Callable[[], object], repeats: int) -> list[Timing]:
-    """Return the CPU time of each function, called in turn, so that a temporary slowdown of the machine affects all."""
+    """Return the CPU time of each function, called in turn, so that a temporary slowdown of the machine affects all of
+    them.
+    """
     first = [cpu_seconds(way) for way in ways]
     turns = [[cpu_seconds(way) for way in ways] for _ in range(repeats)]
     medians = [statistics.median(column) for column in zip(*turns, strict=True)]

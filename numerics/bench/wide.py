@@ -66,7 +66,7 @@ def _largest(solver: Solver, values: dict[str, Any], width: int, seed: int) -> f
 
 
 def theory_and_network(references: Path | None) -> Iterator[BenchRow]:
-    """One theory solve against as many networks of width 4000 as have the same error."""
+    """One theory solve against as many networks of width 4000 as it takes to reach the same error."""
     solver, values = _problem(10)
     last = [solver.matrices[-1].label]
     run = partial(solve, solver, values, samples=SAMPLES, layers=last)
@@ -90,7 +90,7 @@ def theory_and_network(references: Path | None) -> Iterator[BenchRow]:
 
 @dataclass(frozen=True)
 class _BenchRun:
-    """An outlier and the last loss with errors, and their CPU time."""
+    """An outlier and the last loss with their errors, and the CPU time they took."""
 
     outlier: float
     error: float
@@ -144,7 +144,7 @@ class _Networks:
 
 
 def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float, of_loss: float) -> _BenchRun:
-    """Return the theory with enough samples for these relative errors of outlier and loss."""
+    """Return the theory with enough samples to reach these relative errors of outlier and loss."""
     layers, samples = [solver.matrices[-1].label], SAMPLES
     found: list[Any] = []
     while True:
@@ -166,8 +166,9 @@ def _append(found: list[Any], run: Callable[[], Any]) -> None:
 
 
 def _against_networks(accuracy: float, counts: Counts) -> BenchRow:
-    """Measure both methods at this error of the outlier, with a theory loss at least as accurate; nothing is
-    rescaled."""
+    """Measure both methods at this error of the outlier, where the loss of the theory is at least as accurate; nothing
+    is rescaled.
+    """
     solver, values = _problem(10)
     networks = _Networks(solver, values)
     theirs = networks.run(counts)

@@ -83,8 +83,9 @@ def changed(r: Any, change: Any) -> np.ndarray:
 def scale_equations(
     equations: PolynomialSystem | SiteSystem, z: np.ndarray, r: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return residual, derivative with respect to z and Jacobian with respect to r, with each equation divided by its
-    largest scaled Jacobian entry."""
+    """Return the residual, its derivative with respect to z and its Jacobian with respect to r, with each equation
+    divided by its largest scaled Jacobian entry.
+    """
     if isinstance(equations, PolynomialSystem):
         return equations.scaled(z, r, sizes)
     residual, rate, slope = equations(z, r)
@@ -319,7 +320,7 @@ class Branch:
         return reached
 
     def _together(self, z: np.ndarray, tell: Report = quiet, what: str = "") -> tuple[np.ndarray, np.ndarray]:
-        """Follow groups of neighbouring points as one to a point above them, then each along its own path."""
+        """Follow groups of neighbouring points together to a point above them, then each along its own path."""
         if z.size <= GROUP:
             return self._from_infinity(z)
         groups = np.array_split(np.lexsort((z.imag, z.real)), -(-z.size // GROUP))
@@ -361,7 +362,7 @@ class Branch:
 
     @in_float64
     def certain(self, z: np.ndarray, tell: Report = quiet, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
-        """Return the same as `followed`, with ill-conditioned points repeated in multiple precision."""
+        """Return the result of `followed`, with ill-conditioned points repeated in multiple precision."""
         z = np.asarray(z, complex)
         r, errors = self.followed(z, tell, what)
         if not self.to_many_digits:
@@ -483,7 +484,7 @@ class Branch:
 @lru_cache(maxsize=256)
 @in_float64
 def _start(law: BulkLaw, p: Point) -> BranchStart:
-    """Return the branch as far down from infinity as the responses are nearly linear in 1/z."""
+    """Start the branch at the lowest point, coming from infinity, where responses are still nearly linear in 1/z."""
     branch = Branch(law, p)
     kernel, index = branch.kernel, branch.resolvent_index
 
@@ -500,7 +501,7 @@ def _start(law: BulkLaw, p: Point) -> BranchStart:
         if not (last < 1e-8 and nearer < 1e-8 and abs(1j * height * far[0, index] - 1) < 1e-3):
             raise NumericalError(
                 "the bulk equations have no solution that vanishes like 1/z at infinity at these parameters; "
-                "take less extreme ones"
+                "try less extreme values"
             )
         height, limit = height / 10, (10 * far - responses) / 9
         excess = abs(1j * height * responses[0, index] - 1)
@@ -517,7 +518,7 @@ def _start(law: BulkLaw, p: Point) -> BranchStart:
 
 
 def _split_coarse_first(z: np.ndarray) -> list[np.ndarray]:
-    """Return the indices of all points in two parts: every few real points, and then those between them."""
+    """Split the indices of all points into two parts: every few real points, and those between them."""
     real = np.flatnonzero(z.imag == 0)
     if real.size < 4 * BETWEEN:
         return [np.arange(z.size)]
@@ -527,7 +528,7 @@ def _split_coarse_first(z: np.ndarray) -> list[np.ndarray]:
 
 
 def _above(z: np.ndarray) -> complex:
-    """Return a point over the centre of a few others, as high above them as they are apart."""
+    """Return a point above the centre of a few others, at a height equal to their spread."""
     low, high = np.min(z.real), np.max(z.real)
     apart = max(high - low, np.max(z.imag) - np.min(z.imag))
     return complex((low + high) / 2, np.max(z.imag) + apart)
@@ -542,7 +543,7 @@ def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.
             return r, tangent
     if np.all(last < 1e-6):  # rounding, where a response nearly vanishes
         return r, tangent
-    raise NumericalError("the bulk equations could not be continued from infinity; take less extreme parameters")
+    raise NumericalError("the bulk equations could not be continued from infinity; try less extreme parameters")
 
 
 def follow(
@@ -614,7 +615,7 @@ class _PathState(NamedTuple):
 def _try_step(
     kernel: Kernel, z: np.ndarray, here: _PathState, step: np.ndarray, index: int, by_factors: bool
 ) -> tuple[np.ndarray, _PathState, np.ndarray]:
-    """Try one step. Return whether it stays on the branch, the new state, and the factor for the next step size."""
+    """Try one step. Return whether it stays on the branch, the new state, and the factor for the next step."""
     r, tangent, rough = here.r, here.tangent, here.rough
     run, more = tangent * step, here.bend * (step * step / 2)
     guess = r + run + more
@@ -652,7 +653,7 @@ def _row_maxima(values: np.ndarray) -> np.ndarray:
 
 
 def _cap_step(share: np.ndarray) -> np.ndarray:
-    """Limit a step to the fraction of the remaining path that leaves nothing, or at least a seventh."""
+    """Limit a step so that it either completes the path or leaves at least a seventh of it."""
     return np.where(share > 1.2, 1.0, np.minimum(share, 0.85))
 
 

@@ -35,25 +35,25 @@ def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[
         return coefficients.of([Fraction(x) for x in numbers]), not any(isinstance(x, float) for x in numbers)
     except (OverflowError, ValueError):
         raise NumericalError(
-            "the coefficients of the bulk's curve are not finite at these parameters; take less extreme ones"
+            "the coefficients of the bulk's curve are not finite at these parameters; try less extreme values"
         ) from None
 
 
 @lru_cache(maxsize=256)
 def _exact_variables(coefficients: CoefficientTable) -> Callable[..., Sequence[Any]]:
-    """Return the variables as functions of fractions."""
+    """Return the variables evaluated exactly, at fractions."""
     return with_names(coefficients.variables, {"jnp": _Fractions()})
 
 
 class _Fractions:
-    """NumPy for fractions: signs, moduli and extrema are exact as they are, and roots raise TypeError."""
+    """A substitute for NumPy on fractions: signs, moduli and extrema are exact, and roots raise TypeError."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
     @staticmethod
     def select(conditions: Sequence[Any], values: Sequence[Any], default: Any) -> Any:
-        """Return the first value whose condition holds; NumPy would round it."""
+        """Return the first value whose condition holds, unlike NumPy without rounding."""
         return next((value for value, holds in zip(values, conditions, strict=True) if holds), default)
 
     @staticmethod
@@ -97,7 +97,7 @@ def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
                 root = flint.acb(root)
                 points.append(complex(float(root.real), 0.0 if root.imag == 0 else float(root.imag)))
     if not all(np.isfinite(points)):
-        raise NumericalError("an edge of the bulk is beyond the range of numbers; take less extreme parameters")
+        raise NumericalError("an edge of the bulk is beyond the range of numbers; try less extreme parameters")
     return tuple(sorted(set(points), key=lambda z: (z.real, z.imag)))
 
 
@@ -149,7 +149,7 @@ class Curve:
             return 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
 
     def residues(self, at: float) -> np.ndarray:
-        """Return all w for which a branch may behave like w / (z - at) near the point `at`."""
+        """Return all residues w such that a branch may behave like w / (z - at) near the point `at`."""
         point = Fraction(at)
         terms: dict[int, dict[int, Fraction]] = {}
         for i, row in enumerate(self.exact):

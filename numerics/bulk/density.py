@@ -67,9 +67,7 @@ def pieces_of(
     branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray
 ) -> tuple[list[DensityPiece], list[DensityPiece]]:
     """Cut intervals at the given points; return the pieces with the exponents of the density at their ends, and the
-    tips.
-
-    A tip is the part next to a divergent edge that is too close to it for continuation.
+    tips. A tip is an interval next to a divergent edge, too close to it for continuation.
     """
     cuts = []
     for low, high in intervals:
@@ -151,8 +149,8 @@ def _exponents(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list
 def _root_of(exponent: float) -> int:
     """Return q if the density starts like (distance)^(p/q): 1/2 and 1/3 at edges, -k/(k+1) and -1/3 at hard edges.
 
-    The measured exponent is off by the next term of the expansion, so among exponents that fit almost equally well the
-    simplest is chosen.
+    The measured exponent is affected by the next term of the expansion, so the simplest of the exponents that fit
+    almost equally well is chosen.
     """
     if not np.isfinite(exponent) or exponent > DIVERGES:
         return 3 if 0.28 < exponent < 0.4 else 2

@@ -56,7 +56,7 @@ def support_from_curve(branch: Branch) -> Intervals | None:
 
 
 def _vanishes(branch: Branch, x: float, width: float) -> bool:
-    """Return whether the density vanishes at a candidate inside the support, so that two intervals touch there."""
+    """Return whether the density vanishes at an edge candidate inside the support, where two intervals touch."""
     g, _ = resolvent_at(branch, x + 1j * width * np.array([1e-5, 1e-8]))
     return bool(abs(g[1].imag) < 0.3 * abs(g[0].imag))
 
@@ -98,7 +98,7 @@ def support_from_branch(
 
 
 def _met(end: End, low: float, high: float) -> float:
-    """Return the position of a gap's end, checked to lie between the samples that bracket it."""
+    """Return the position of a gap's end, after a check that it lies between the samples that bracket it."""
     slack = 1e-12 * (abs(low) + abs(high))
     if not low - slack <= end.z <= high + slack:
         raise NumericalError(f"the edge of the bulk between {low:.6g} and {high:.6g} could not be found")

@@ -155,13 +155,14 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
             return End(0.0 if abs(now.z) < 1e-9 * height else now.z, POLE)
         z = now.z
     raise NumericalError(
-        f"the bulk could not be continued along the real axis near z = {z:.6g}; take less extreme parameters"
+        f"the bulk could not be continued along the real axis near z = {z:.6g}; try less extreme parameters"
     )
 
 
 def _step_is_consistent(now: _RealPoint, new: _RealPoint, index: int, by_factors: bool) -> bool:
-    """Return whether the trapezoidal rule for dz/dG, in G, 1/G or log G, explains the step; it fails across
-    two folds."""
+    """Return whether the trapezoidal rule for dz/dG, in G, 1/G or log G, is consistent with the step; it is not across
+    two folds.
+    """
     g, further = now.g(index), new.g(index)
     way = new.z - now.z
     off = abs(way - (now.turn + new.turn) / 2 * (further - g))
@@ -210,8 +211,9 @@ def solve_scaled(matrix: Array, right: Array) -> Array:
 
 
 class RealEnd(NamedTuple):
-    """The end of continuation down the real axis: z, the responses, and their derivatives with respect to G, of which
-    that of G is one. error: relative error of z; infinite if nothing was reached."""
+    """The end of continuation down the real axis: z, the responses, and their derivatives with respect to G (that of G
+    itself is one). error: relative error of z; infinite if no end was reached.
+    """
 
     z: Array
     r: Array
@@ -231,9 +233,9 @@ def continuation_program(law: BulkLaw) -> Any:
     """Return `program(p, lowest) -> RealEnd`: the branch, followed from infinity down the real axis to its first fold,
     or to z = `lowest` if that comes before. It is not differentiated.
 
-    z G, which is 1 at infinity, takes the place of G among the unknowns. All phases are rounds of one loop, whose state
-    is one array, because it takes longer to compile the response equations than to solve them, and each array of a
-    loop is compiled by itself.
+    z G, which is 1 at infinity, takes the place of G among the unknowns. All phases are iterations of one loop with a
+    single array as its state: compiling the response equations takes longer than solving them, and each array of a loop
+    is compiled separately.
     """
     count = len(law.responses)
     own = np.arange(count) == law.resolvent
@@ -269,10 +271,10 @@ def continuation_program(law: BulkLaw) -> Any:
         return g, w / g, w - g * tangent[law.resolvent]
 
     def advance(p: Point, lowest: Array, state: Array) -> Array:
-        """Take one round.
+        """Perform one iteration.
 
-        The state: the phase and its rounds, the next step in G relative to it, G and -G^2 dz/dG at the other point of
-        a secant, the error of z, unknowns and G, and tangents.
+        The state contains the phase and its iterations, the next relative step in G, G and -G^2 dz/dG at the other
+        point of a secant, the error of z, the unknowns and G, and the tangents.
         """
         (phase, rounds, factor, other, behind, _), rest = state[:6], state[6:]
         variables, tangent = rest[: count + 1], rest[count + 1 :]
@@ -351,7 +353,9 @@ def upper_edge_program(law: BulkLaw) -> Any:
 
 @lru_cache(maxsize=64)
 def _mapped(law: BulkLaw, name: str) -> Any:
-    """Return a function for the upper edge and its derivative by parameter `name` at many values (vmap)."""
+    """Return a function that gives the upper edge and its derivative with respect to parameter `name` at many values
+    (vmap).
+    """
     program = upper_edge_program(law)
 
     def one(value: Array, p: Point) -> Any:
@@ -377,6 +381,6 @@ def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarr
     wrong = ~(np.isfinite(edge) & np.isfinite(derivative) & (residual < 1e-9))
     if wrong.any():
         raise NumericalError(
-            f"the upper edge was not found at parameter value {grid[np.argmax(wrong)]:.6g}; take less extreme ones"
+            f"the upper edge was not found at parameter value {grid[np.argmax(wrong)]:.6g}; try less extreme values"
         )
     return edge, derivative

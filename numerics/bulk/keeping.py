@@ -31,8 +31,10 @@ T = TypeVar("T")
 def load_or_compute(
     branch: Branch, what: str, find: Callable[[], T], plain: Callable[[T], Any], restore: Callable[[Any], T]
 ) -> T:
-    """Return the cached result of a branch, or compute it by `find` and cache it; `plain` and `made` convert to and
-    from JSON."""
+    """Return the cached result of a branch, or compute it by `find` and cache it.
+
+    `plain` and `made` convert it to and from JSON.
+    """
     place, equations = kept(), branch.equations
     if place is None or not isinstance(equations, PolynomialSystem):
         return find()

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from numerics.support.formatting import shown_number
+
 NODES = 20
 """Chebyshev nodes per panel."""
 NEARBY = 2.5
@@ -194,7 +196,7 @@ class DensityPanel:
 
 @dataclass(frozen=True)
 class Panelled:
-    """The density on panels; `zeros` are points inside the intervals at which it unexpectedly vanished."""
+    """The density on panels; `zeros` are points inside the intervals at which it unexpectedly vanishes."""
 
     panels: tuple[DensityPanel, ...]
     zeros: tuple[float, ...]
@@ -214,12 +216,19 @@ class Panelled:
 
 @dataclass(frozen=True)
 class SpectralLaw:
-    """The limiting law of the eigenvalues; `error` is its measured defect in mass and Stieltjes transform."""
+    """The limiting law of the eigenvalues; `error` is the measured deviation of its mass from one and of its Stieltjes
+    transform from the resolvent.
+    """
 
     edges: tuple[tuple[float, float], ...]
     atoms: tuple[tuple[float, float], ...]
     panels: Panelled
     error: float
+
+    def __repr__(self) -> str:
+        intervals = ", ".join(f"[{shown_number(low)}, {shown_number(high)}]" for low, high in self.edges)
+        masses = ", ".join(f"{shown_number(mass)} at {shown_number(x)}" for x, mass in self.atoms)
+        return f"spectral law on {intervals or 'no interval'}; point masses: {masses or 'none'}"
 
     def density(self, x: np.ndarray) -> np.ndarray:
         """Return the density of the continuous part; zero at the ends of intervals, where it may also diverge."""

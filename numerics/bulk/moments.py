@@ -86,7 +86,7 @@ class ResolventTraces:
 
 @in_float64
 def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
-    """Return the traces at points with Im z >= 0; branch: that of the bulk alone."""
+    """Return the traces at points with Im z >= 0; branch: the branch of the bulk alone."""
     nodes = branch.law.nodes
     coarse = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
     while law.settles:

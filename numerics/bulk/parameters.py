@@ -14,7 +14,7 @@ from numerics.support.precision import in_float64
 
 
 def own_parameters(law: BulkLaw, p: Point) -> Point:
-    """Return the part of a point on which the bulk equations, curve and edge polynomials depend."""
+    """Return the parameters on which the bulk equations, the curve and the edge polynomials depend."""
 
     def evaluate(reading: Point) -> None:
         few = replace(law, nodes=NODES)  # the same number at all points, so that nothing is recompiled
@@ -27,7 +27,7 @@ def own_parameters(law: BulkLaw, p: Point) -> Point:
 
 
 def map_parameters(cycle: Cycle, law: BulkLaw, p: Point) -> Point:
-    """Return the part of a point on which the scalar map of a cycle depends, if sites do not differ."""
+    """Return the parameters on which the scalar map of a cycle depends, if sites do not differ."""
     return _read_by(cycle, p, lambda reading: cycle.scalar_map(reading, *_place(law)))
 
 
@@ -37,10 +37,10 @@ def _place(law: BulkLaw) -> tuple[complex, list[complex]]:
 
 
 def _read_by(what: BulkLaw | Cycle, p: Point, evaluate: Callable[[Point], object]) -> Point:
-    """Return the part of a point that generated functions read.
+    """Return the parameters that generated functions read.
 
-    They have no branches, so one recorded evaluation shows all reads. If it fails, as at extreme values, every
-    parameter is kept.
+    These functions have no branches, so one recorded evaluation shows all reads; if it fails, as at extreme values,
+    every parameter is kept.
     """
     values, known = vars(p), _names_read(what, tuple(vars(p)))
     if not known:
@@ -76,5 +76,5 @@ def updated(law: BulkLaw, p: Point) -> tuple[tuple[float, ...], ...]:
 
 
 def exactly(given: tuple[tuple[float, ...], ...]) -> tuple[tuple[Fraction, ...], ...]:
-    """Return the same numbers as exact fractions, so that all functions see the same rounding."""
+    """Return the updated coefficients as exact fractions, so that all functions see the same rounding."""
     return tuple(tuple(map(Fraction, some)) for some in given)

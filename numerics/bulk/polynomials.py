@@ -37,7 +37,7 @@ class Sums:
 
     @staticmethod
     def of(terms: Terms, one: int) -> Sums:
-        """Return the sums from terms (index of the sum, coefficient, monomial); `one` is the index of the constant."""
+        """Build the sums from terms (index of the sum, coefficient, monomial); `one` is the index of the constant."""
         terms = sorted(terms, key=lambda term: term[0])
         most = max((len(monomial) for _, _, monomial in terms), default=0) or 1
         factors = np.full((most, len(terms)), one)
@@ -67,13 +67,14 @@ class PolynomialSystem:
     groups: int = 1
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; real at real
-        points."""
+        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; the results are
+        real at real points.
+        """
         residual, rate, values = self.values(z, r)
         return residual, rate, self.matrices(values)
 
     def scaled(self, z: np.ndarray, r: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the same with each equation divided by its largest Jacobian entry times the size of its unknown."""
+        """Return the system with each equation divided by its largest Jacobian entry times the size of its unknown."""
         residual, rate, values = self.values(z, r)
         widest = self.widest(values, sizes)
         return residual / widest, rate / widest, self.matrices(values / self.by_equation(widest))
@@ -88,7 +89,7 @@ class PolynomialSystem:
         return found
 
     def times(self, values: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return sparse Jacobians with these entries times columns."""
+        """Return the products of sparse Jacobians, with these entries, and columns."""
         _, columns, equations, starts = self._places
         found = np.zeros(x.shape, np.result_type(values, x))
         found[:, equations] = np.add.reduceat(values[..., None] * x[:, columns], starts, axis=1)
@@ -96,14 +97,15 @@ class PolynomialSystem:
 
     @cached_property
     def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The sparsity pattern: row and column of each Jacobian entry, the non-empty rows, and the first entry
-        of each."""
+        """The sparsity pattern: row and column of each Jacobian entry, the non-empty rows, and the first entry in each
+        of them.
+        """
         rows, columns = np.divmod(self.slope.places, self.count)
         equations, starts = np.unique(rows, return_index=True)
         return rows, columns, equations, starts
 
     def by_equation(self, numbers: np.ndarray) -> np.ndarray:
-        """Return row values repeated for each Jacobian entry."""
+        """Return a value per equation, repeated for each of its Jacobian entries."""
         return numbers[:, self._places[0]]
 
     def values(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

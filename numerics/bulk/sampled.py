@@ -23,7 +23,7 @@ from numerics.support.precision import in_float64
 def edge_errors(branch: Branch, others: Sequence[Branch], law: SpectralLaw, nearby: Nearby) -> list[list[float | None]]:
     """Return a standard error, bias included, for each edge of each interval.
 
-    None if first-order perturbation theory does not apply, as at a hard edge. others: the bulk at each Monte Carlo
+    None if first-order perturbation theory does not apply, as at a hard edge. others: the branch at each Monte Carlo
     replicate of the order parameters.
     """
     return [[_error(branch, edge, others, nearby) for edge in pair] for pair in law.edges]

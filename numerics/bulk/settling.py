@@ -1,7 +1,7 @@
 """The number of quadrature nodes for densities of traits in the bulk, by doubling until the responses converge.
 
-With n nodes a density is a discrete law whose bulk is solved like any other. It represents the density once the
-responses inside the bulk, in its gaps and beside it agree with those of 2n nodes.
+With n nodes a density is a discrete law whose bulk is solved like any other. It represents the density well enough once
+the responses inside the bulk, in its gaps and outside agree with those for 2n nodes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ the relative tolerance there."""
 
 
 def settled(branch: Branch) -> Branch:
-    """Return the branch with a converged number of quadrature nodes; itself without a density."""
+    """Return the branch with a converged number of quadrature nodes; unchanged if there is no density."""
     if not branch.law.settles:
         return branch
     return Branch(replace(branch.law, nodes=_converged_nodes(branch.law, branch.own)[0]), branch.p)
@@ -78,7 +78,7 @@ def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> Numerica
     """
     names = " and ".join(name for _, name in densities)
     cures = {
-        "trait": "take values and weights instead of a density, or cut it off where it is thin",
+        "trait": "use values and weights instead of a density, or truncate it where it is small",
         "field": "use a smoother function of it there",
     }
     cure = " or ".join(cures[kind] for kind in dict.fromkeys(kind for kind, _ in densities))
@@ -86,7 +86,7 @@ def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> Numerica
 
 
 def _most_nodes(law: BulkLaw, p: Point) -> int:
-    """Return the most nodes per density; several densities at one site take all combinations."""
+    """Return the largest number of nodes per density; several densities at one site need all combinations of nodes."""
     assert law.sites is not None
     few, more = (np.prod([len(law_of_sites.weights) for law_of_sites in law.sites(p, nodes)]) for nodes in (32, 64))
     densities = max(1, round(float(np.log2(more / few))))
@@ -94,9 +94,9 @@ def _most_nodes(law: BulkLaw, p: Point) -> int:
 
 
 def _first_guess(law: BulkLaw, p: Point, most: int) -> int:
-    """Return a number of nodes at which responses slightly above the axis have converged.
+    """Return a number of nodes for which responses slightly above the real axis have converged.
 
-    With fewer nodes the bulk splits into one island per node, which is slow to resolve and an artefact.
+    With fewer nodes the bulk splits into one island per node, an artefact that is slow to resolve.
     """
     nodes = law.nodes
     branch = Branch(law, p)
@@ -113,7 +113,7 @@ def _first_guess(law: BulkLaw, p: Point, most: int) -> int:
 
 
 def _largest_change(coarse: Branch, law: SpectralLaw, fine: Branch) -> float:
-    """Return the largest relative change of a response inside the bulk, in its gaps and beside it."""
+    """Return the largest relative change of a response inside the bulk, in its gaps and outside."""
     return _change(coarse, fine, _test_points(law))
 
 
@@ -133,7 +133,7 @@ def _change(coarse: Branch, fine: Branch, z: np.ndarray) -> float:
 
 
 def _test_points(law: SpectralLaw) -> np.ndarray:
-    """Return test points: Chebyshev points of each interval, centres of gaps, and one point beside each end."""
+    """Return test points: Chebyshev points of each interval, centres of gaps, and one point outside each end."""
     edges = sorted(law.edges)
     width = edges[-1][1] - edges[0][0]
     share = (1 - np.cos(np.pi * (np.arange(INSIDE) + 0.5) / INSIDE)) / 2

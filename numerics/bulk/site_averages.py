@@ -1,7 +1,7 @@
 """The bulk equations with differing sites: residual and Jacobian at many points in NumPy, without compilation.
 
-The equations are polynomials in z, the responses and averages over sites. An average is that of a product of powers of
-polynomials in z and the responses. A generated bulk lists all of them term by term.
+The equations are polynomials in z, the responses and averages over sites. What is averaged is a product of powers of
+polynomials in z and the responses. A generated bulk lists all of these term by term.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from numerics.support.precision import in_float64
 class _Factor:
     """A power of a polynomial whose coefficients vary over groups of sites: groups x terms.
 
-    factors: the variables of each term, padded by the constant. rates: for each variable the terms that contain it,
-    their powers, and their remaining factors.
+    factors: the variables of each term, padded with the constant. rates: for each variable, the terms that contain it,
+        their powers, and their remaining factors.
     """
 
     power: int
@@ -37,7 +37,7 @@ class _Factor:
 
     @staticmethod
     def of(power: int, terms: Sequence[tuple[Monomial, Any]], groups: int, one: int) -> _Factor:
-        """Return the factor from monomials and their coefficients; `one` is the index of the constant."""
+        """Build the factor from its monomials and their coefficients; `one` is the index of the constant."""
         columns = [np.broadcast_to(np.asarray(c, float), (groups, 1)) for _, c in terms]
         held: dict[int, list[tuple[int, int, Monomial]]] = {}
         for place, (monomial, _) in enumerate(terms):
@@ -102,8 +102,9 @@ class SiteSystem:
     slope: Sums
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; real at real
-        points."""
+        """Return residual, derivative with respect to z and Jacobian with respect to r at many points; the results are
+        real at real points.
+        """
         kind = np.result_type(z, r, float)
         variables = np.array([z, *r.T, np.ones_like(z)], kind)
         averages = [average.at(variables) for average in self.averages]

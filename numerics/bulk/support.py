@@ -1,7 +1,7 @@
 """The bulk as one verified law: support, point masses, density, moments, expected counts.
 
-A law is returned only after a check of the whole: the masses of all intervals and point masses add up to one, and their
-Stieltjes transform is the resolvent continued from infinity.
+A law is returned only after two checks of the whole: its total mass is one, and its Stieltjes transform equals the
+resolvent continued from infinity.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MASS_ERROR = 1e-8
 
 @dataclass(frozen=True)
 class _Watched:
-    """A progress callback that compares equal to every other, so that it does not key a cache."""
+    """A progress callback that compares equal to every other, so that it does not affect a cache key."""
 
     tell: Report = field(compare=False)
 
@@ -103,14 +103,17 @@ def law_without_curve(branch: Branch, tell: Report = quiet) -> SpectralLaw:
     defect = "with gaps too narrow to tell" if law is None or law.panels.zeros else f"off by {law.error:.1g}"
     raise NumericalError(
         f"the masses of the bulk do not add up to one ({defect}), so its support is uncertain at these parameters; "
-        "take less extreme ones"
+        "try less extreme values"
     )
 
 
 def _assembled(
     branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report = quiet
 ) -> SpectralLaw:
-    """Assemble density and point masses, and measure their defect in mass and transform; panels end at `more` too."""
+    """Combine density and point masses, and measure the errors of the total mass and of the Stieltjes transform.
+
+    `more` are additional points at which panels end.
+    """
     pieces, tips = pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more])))
     panels = build_panels(branch, pieces, tell)
     places = sorted({0.0, *candidates})
@@ -126,8 +129,9 @@ def _assembled(
 
 
 def _with_tips(panels: Panelled, tips: list[DensityPanel], atoms: float) -> Panelled:
-    """Assign the missing mass to the tips if it roughly equals that of their power laws; the check of the transform
-    confirms it."""
+    """Assign the missing mass to the tips if it roughly equals the mass of their power laws; the check of the transform
+    confirms it.
+    """
     estimate, left = sum(tip.mass for tip in tips), 1 - atoms - panels.mass
     if abs(left - estimate) < TIPS * estimate:
         tips = [replace(tip, series=tip.series * left / estimate, error=tip.error) for tip in tips]
@@ -174,7 +178,7 @@ def _on_a_circle(branch: Branch, count: int, law: SpectralLaw) -> tuple[float, .
 
 @dataclass(frozen=True)
 class Counts:
-    """Eigenvalue counts per bin: expected, and simulated with the standard error over draws."""
+    """Expected and simulated eigenvalue counts per bin, with the standard error over draws."""
 
     bins: np.ndarray
     expected: np.ndarray
@@ -190,8 +194,9 @@ class Counts:
 
 
 def counts_against(law: SpectralLaw, draws: list[np.ndarray], bins: np.ndarray) -> Counts:
-    """Return expected counts per bin from the integrated law, beside those of simulated eigenvalues (one array per
-    draw)."""
+    """Return expected counts per bin from the integrated law, and the counts of simulated eigenvalues (one array per
+    draw).
+    """
     bins = np.asarray(bins, float)
     if len(draws) < 2:
         raise NumericalError("a histogram needs at least two draws for its error; increase --seeds")

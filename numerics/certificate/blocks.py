@@ -1,8 +1,8 @@
 """Log-determinants of block matrices at many points z at once.
 
-The first axis runs over points. Blocks of A(z) are mostly multiples of the identity or free of z. Multiples of the
-identity serve as pivots for whole rows of blocks, and their Schur complement is a sum of few z-free matrices times
-functions of z.
+The first axis runs over points. Most blocks of A(z) are multiples of the identity or independent of z. Multiples of the
+identity serve as pivots for whole rows of blocks, and their Schur complement is a sum of a few matrices independent of
+z, times functions of z.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class IdentityPlus:
 
     @staticmethod
     def of(block: Any) -> IdentityPlus:
-        """Return a block in this form, whether it has a multiple of the identity or is a matrix alone."""
+        """Return a block in this form, whether or not it contains a multiple of the identity."""
         return block if isinstance(block, IdentityPlus) else IdentityPlus(block.shape[-1], 0.0, block)
 
     @property
@@ -213,8 +213,9 @@ class BlockRows:
         return pivots
 
     def log_determinants(self) -> np.ndarray:
-        """Return log det at every point, up to multiples of 2 pi i: that of the pivots plus that of their Schur
-        complement."""
+        """Return log det at every point, up to multiples of 2 pi i, as the sum for the pivots and their Schur
+        complement.
+        """
         matrix = self.sparser
         pivots, count = matrix.pivots, len(matrix.rows)
         down, across = ([place[side] for place in pivots] for side in (0, 1))
@@ -293,7 +294,7 @@ class BlockRows:
 
 
 def _each(matrices: np.ndarray, parts: Sequence[SummandBlock]) -> np.ndarray:
-    """Return log det of the parts of matrices."""
+    """Return the log-determinants of the blocks of direct sums."""
     logarithms = [
         np.log(matrices[:, part.place[0], part.place[0]])
         if part.place.size == 1
@@ -362,7 +363,7 @@ class Combination:
         return total
 
     def _at(self, places: np.ndarray, functions: np.ndarray, divided: bool) -> np.ndarray:
-        """Return the matrices at some points; divided: divide by the only function."""
+        """Return the matrices at some points; divided: whether to divide by the function if there is only one."""
         matrices = np.empty((places.size, self.size, self.size), functions.dtype)
         if not self.terms:
             matrices[:] = 0
@@ -391,17 +392,17 @@ def _logarithms(matrices: np.ndarray) -> np.ndarray:
 
 
 def _inversions(order: Sequence[int], sizes: Sequence[int]) -> int:
-    """Return the number of row transpositions that put blocks of these sizes in this order."""
+    """Return the number of row transpositions that bring blocks of these sizes into this order."""
     return sum(sizes[a] * sizes[b] for k, a in enumerate(order) for b in order[k + 1 :] if b < a)
 
 
 def _pure(block: IdentityPlus) -> IdentityPlus:
-    """Return the block without a matrix that consists of rounding errors only."""
+    """Return the block; its matrix is dropped if it consists only of rounding errors."""
     return IdentityPlus(block.size, block.scale)
 
 
 def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
-    """Return c with matrix(block) = c * matrix(other); None if there is none, or it would not help."""
+    """Return c such that matrix(block) = c * matrix(other); None if there is no such c, or if it would not help."""
     one, two = block.rest, other.rest
     if np.ndim(one) != 2 or np.ndim(two) != 2:
         return None
@@ -413,12 +414,12 @@ def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
 
 
 def _starts(sizes: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Return the offsets of some blocks, and the end of the last one."""
+    """Return the offsets of some blocks, followed by the end of the last one."""
     return [0, *accumulate(sizes[i] for i in chosen)]
 
 
 def _taken(stack: Any, point: int) -> Any:
-    """Return a number or a matrix at one point."""
+    """Return a number, or the matrix at one point of a stack."""
     return stack[point : point + 1] if np.ndim(stack) == 3 else stack
 
 

@@ -36,10 +36,10 @@ INSIDE, OUTSIDE = 1e-9, 1e-2
 
 
 def unconfirmed_edges(branch: Branch, law: SpectralLaw, thorough: bool) -> list[float]:
-    """Return edges at which G is real on both sides, or on neither.
+    """Return edges at which G is real on both sides or on neither side.
 
     The number of real roots G of the curve changes by two at an edge. If it does not, for example where three roots
-    meet, or without a curve in a thorough check, the bulk equations decide.
+    meet, the bulk equations decide; so they do in a thorough check without a curve.
     """
     ends = [end for pair in law.edges for end in pair]
     if branch.law.sites is not None or not ends:
@@ -121,7 +121,7 @@ class Certifier:
         bulk: tuple[SpectralLaw, Sequence[float], Sequence[float] | None],
     ) -> None:
         """Check the spectrum of one probed matrix. outliers: at the order parameters of the problem, bias included;
-        bulk: its law, its moments, and the errors of these."""
+        bulk: its law, its moments, and the errors of the moments."""
         sampled = bool(self.trained.nearby.orders)
         zeros = check_outliers(problem, outliers, matrix.label, sampled, self.most_rows)
         found = [zeros, check_bulk(self.expected, matrix.label, *bulk)]
@@ -143,7 +143,7 @@ class Certifier:
             return ExpectedMoments({}, {}, {}, {}, str(error))
 
     def certificate(self, labels: Sequence[str]) -> Certificate:
-        """Return all checks, for probed matrices in this order; equal matrices once."""
+        """Return all checks, for probed matrices in this order; equal matrices are checked once."""
         spectra = [check for label in labels for check in self.checks.get(label, ())]
         setting = self.solver.setting
         if setting.steps is None and not setting.observables:
@@ -158,8 +158,10 @@ def check_bulk(
     moments: Sequence[float],
     errors: Sequence[float] | None = None,
 ) -> CertificateCheck:
-    """Check that the law of the bulk has mass one and the moments of the declared matrix, by integration of its density
-    and from its resolvent."""
+    """Check that the law of the bulk has mass one and the moments of the declared matrix.
+
+    Moments are computed by integration of the density and from the resolvent.
+    """
     watch = Stopwatch()
     expected, note = declared.moments.get(label, [1.0]), declared.unknown or ""
     count = len(expected)
@@ -184,8 +186,9 @@ def check_bulk(
 def check_spikes(
     declared: ExpectedMoments, problem: SpikedProblem, label: str, outliers: Sequence[float]
 ) -> list[CertificateCheck]:
-    """Check A(z) along the spikes: the first two moments of H^T (z - M)^-1 H, the resolvent between the spikes, against
-    the matrix applied to them. The check is omitted unless all of them are known, for example after many steps."""
+    """Check A(z) along the spikes: compare the first two moments of H^T (z - M)^-1 H, the resolvent between the spikes,
+    with M applied to the spikes. The check is omitted if not all of these are known, for example after many steps.
+    """
     watch = Stopwatch()
     side = next((side for side in problem.probe.sides if side.name == "right"), None)
     along = declared.spikes.get(label)
@@ -216,7 +219,7 @@ def check_spikes(
 
 
 def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.ndarray) -> tuple[float, float]:
-    """Return z times the trace of the resolvent between the spikes, and the trace of their Gram matrix."""
+    """Return z times the trace of the resolvent between the spikes, and the trace of the Gram matrix of the spikes."""
     order = {key: np.asarray(value) for key, value in read(problem.order).items()}
     driven, seen, gram = (part.array(np) for part in side.spikes(problem.p, order))
     matrix = problem.probe.a_matrix(problem.p, z, responses, order).array(np)
@@ -261,8 +264,9 @@ class ComparedPair(NamedTuple):
 
 
 def _excess(pair: ComparedPair) -> float:
-    """Return the deviation of a value from its expectation, in units of the tolerance; infinite if one is not a
-    number."""
+    """Return the deviation of a value from its expectation, in units of the tolerance; infinite if either is not a
+    number.
+    """
     off = abs(pair.value - pair.expected) / pair.allowed
     return math.inf if math.isnan(off) else off
 
@@ -290,7 +294,7 @@ def _first_rows(series: np.ndarray) -> list[list[float]]:
 
 
 def _correlated(declared: ExpectedMoments, trained: Trained, share: float) -> list[ComparedPair]:
-    """Return the same for correlations of declared fields."""
+    """Return correlations of declared fields at the first times."""
     found: list[ComparedPair] = []
     for names, overlaps in declared.correlations.items():
         expected = np.array(overlaps)

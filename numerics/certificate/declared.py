@@ -49,8 +49,9 @@ NODES = 512
 
 @dataclass(frozen=True)
 class Declared:
-    """Results of the declared equations: probed matrices and functions for their spike vectors by label, observables by
-    time, fields by name."""
+    """Results of the declared equations: probed matrices, and functions that give their spike vectors, by label;
+    observables by time; fields by name.
+    """
 
     probed: Mapping[str, LargeMatrix]
     spikes: Mapping[str, Mapping[str, Callable[[], list[Any]]]]
@@ -174,7 +175,7 @@ def _labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
 
 
 def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[..., Any]]:
-    """Return the functions that a simulation calls, on words."""
+    """Return the functions that a simulation calls, implemented for words."""
 
     def gaussian(rng: Any, xp: Any, rows: int, columns: int) -> LargeMatrix:
         return ensemble.matrix(rows, columns, 1.0, False)
@@ -232,10 +233,9 @@ QuadratureRule = tuple[np.ndarray, ...]
 
 
 def _density_rule(function: Callable[[Any], Any], low: Any, high: Any) -> QuadratureRule:
-    """Return the quadrature of a density; the coarse rules have every second and every third node.
+    """Return the quadrature of a density, with two coarser rules that use every second and every third node.
 
-    A kink halfway between two nodes has the same error with every second node; one with the same error in all three
-    does not exist.
+    A kink may cause equal errors in two of the three rules, but never in all three.
     """
     law = density(function, low, high, NODES, np)
     weights = np.asarray(law.weights, float)
@@ -244,7 +244,7 @@ def _density_rule(function: Callable[[Any], Any], low: Any, high: Any) -> Quadra
 
 
 def _rule(law: tuple[Any, ...]) -> QuadratureRule:
-    """Return the quadrature of a law, in the terms of the generated simulation."""
+    """Return the quadrature of a law as the generated simulation describes it."""
     kind, *numbers = law
     if kind in ("discrete", "mixture"):
         shares = table(numbers[0]) / sum(numbers[0])
@@ -291,7 +291,7 @@ def average(vector: Any) -> Any:
 
 
 def columns(xp: Any, size: int, *vectors: Any) -> list[Any]:
-    """Return all vectors, including those in series, broadcast to all labels."""
+    """Return all vectors, including those in time series, broadcast to all labels."""
     return [vector for each in vectors for vector in ([each] if kind_of(each) > NUMBER else each)]
 
 

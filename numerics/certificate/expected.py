@@ -1,4 +1,6 @@
-"""Moments, observables and correlations from the declared equations, recorded once and replayed at other values."""
+"""Moments, observables and correlations from the declared equations, recorded once and replayed at other parameter
+values.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class AlongSpikes(NamedTuple):
-    """Sums of <u u>, <u M u> and <M u M u> over the spike vectors u of M; single: whether there is one,
-    without labels."""
+    """Sums of <u u>, <u M u> and <M u M u> over the spike vectors u of M. single: whether there is only one, without
+    labels.
+    """
 
     weight: float
     first: float
@@ -65,12 +68,12 @@ def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> E
 
 
 def _known(series: Sequence[Any]) -> list[list[float]]:
-    """Return an observable at the first times as long as it is known, one number per label."""
+    """Return an observable at the first times at which it is known, one number per label."""
     return _finite([np.ravel(table(value)).tolist() for value in series[: MORE_STEPS + 1]])
 
 
 def _finite(values: list[Any]) -> list[Any]:
-    """Return the values before the first that is not finite."""
+    """Return the values before the first value that is not finite."""
     return values[: next((k for k, value in enumerate(values) if not are_finite(value)), len(values))]
 
 
@@ -113,7 +116,7 @@ def _first(values: Any) -> LargeVector | None:
 
 
 class Courses:
-    """`expect` for one declaration at fixed integers and arrays, recorded once per control-flow path."""
+    """Recordings of `expect` for one declaration at fixed integers and arrays, one for each control-flow path."""
 
     def __init__(self, simulation: FiniteSize, steps: int, pairs: Pairs) -> None:
         self.simulation, self.steps, self.pairs = simulation, steps, pairs

@@ -115,11 +115,14 @@ class Tape:
         self.order: list[RecordedNumber] = []
 
     def parameter(self, value: Any) -> RecordedNumber:
-        """Return a number that may differ on replay."""
+        """Return a recorded parameter, whose value may differ on replay."""
         return RecordedNumber(self, value, None, ())
 
     def number(self, part: Any) -> RecordedNumber:
-        """Return a recorded number itself, and a plain one as a constant, by its text: 1, 1.0 and -0.0 are three."""
+        """Return a recorded number unchanged and a plain one as a constant.
+
+        Constants are keyed by their text, since 1, 1.0 and -0.0 are different.
+        """
         if isinstance(part, RecordedNumber):
             return part
         key = repr(part)
@@ -217,7 +220,7 @@ def as_number(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether it is a plain or a recorded number."""
+    """Return whether a value is a plain or a recorded number."""
     return isinstance(value, (RecordedNumber, float, int))
 
 

@@ -20,9 +20,9 @@ class CertificateCheck:
         name: "outliers", "bulk" or "training".
         layer: the label of the probed matrix, if there are several.
         what: the quantity compared.
-        value, expected, closeness: of the solution, of the check, and the tolerance.
-        note: the reason for an omitted comparison, or its omissions.
-        seconds: its time; not saved.
+        value, expected: the values from the solution and from the check. closeness: the tolerance.
+        note: why the comparison was omitted, or what it leaves out.
+        seconds: the time that it took, which is not saved.
     """
 
     name: str
@@ -41,7 +41,7 @@ class CertificateCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the comparison was made and agrees."""
+        """Whether the comparison was made and the values agree."""
         return self.status == "passed"
 
     @property

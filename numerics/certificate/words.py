@@ -3,7 +3,8 @@
 A matrix is a linear combination of words in independent Gaussian and diagonal matrices, plus outer products of vectors.
 A vector is a sum of words applied to drawn vectors, or an entrywise function of such sums. By Wick's theorem at leading
 order in the sizes, each pair of Gaussian matrices in a word encloses a subword whose trace factors out. Anything else,
-such as a random matrix applied to a function of itself, is unknown: a vector without terms, whose means are NaN.
+such as a random matrix applied to a function of itself, is unknown: it is represented by a vector without terms, whose
+means are NaN.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ class Entrywise:
         return ()
 
     def evaluated(self, *values: Any) -> Any:
-        """Return its value at those of the vectors."""
+        """Return the value of the function at values of the vectors."""
         return values[0]
 
     def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> Any:
@@ -230,7 +231,9 @@ class Entrywise:
         return EntrywiseFunction.of(function, *given)
 
     def _arithmetic(self, function: Callable[..., Any], other: Any, turned: bool = False) -> Any:
-        """Return the value of an arithmetic function of this operand and another; `turned`: the other comes first."""
+        """Return the value of an arithmetic function of this operand and another; `turned`: the other operand comes
+        first.
+        """
         return self._applied(function, *((other, self) if turned else (self, other)))
 
     def __add__(self, other: Any) -> Any:
@@ -336,7 +339,7 @@ class TraitNumbers(Entrywise):
         return ensemble.constant(size, np.ones((1, labels))).scaled_by(self)
 
     def under(self, matrix: LargeMatrix) -> LargeVector:
-        """Return a matrix times the vector of these numbers."""
+        """Return a matrix times the vector with these entries."""
         return self.filled(self.ensemble, self.size, 1).under(matrix)
 
     def mean_row(self) -> np.ndarray:
@@ -348,7 +351,7 @@ class TraitNumbers(Entrywise):
         return self.values.transpose(order).reshape(shape)
 
     def combined(self, function: Callable[..., Any], *others: Any) -> TraitNumbers:
-        """Return a function of traits of the same sites, and of numbers."""
+        """Return a function of site-dependent numbers of one sector and of plain numbers."""
         traits = [other for other in others if kind_of(other) == TRAIT]
         axes = tuple(sorted({axis for one in (self, *traits) for axis in one.axes}))
         values = [one.aligned(axes) if kind_of(one) == TRAIT else one for one in others]
@@ -381,7 +384,7 @@ class TraitNumbers(Entrywise):
         return self.combined(function, one, self) if turned else self.combined(function, self, one)
 
     def _with_labels(self, row: np.ndarray, function: Callable[..., Any], turned: bool) -> Any:
-        """Return the combination with one number per label."""
+        """Return the combination with its numbers broadcast to one per label."""
         constant = self.ensemble.constant(self.size, row)
         here = self.ensemble.constant(self.size, np.ones(row.shape)).scaled_by(self)
         if function is np.add or function is np.subtract:
@@ -573,7 +576,7 @@ def _widened(rows: np.ndarray, labels: int) -> np.ndarray:
 
 
 def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int) -> LargeVector:
-    """Return a vector of the non-zero terms; unknown if they are too many or too long."""
+    """Return the vector of the non-zero terms, or the unknown vector if these are too many or too long."""
     nonzero = {key: rows for key, rows in terms.items() if rows.any()}
     width = next((rows.shape[1] for rows in terms.values()), labels)
     if len(nonzero) > MOST_TERMS or any(len(word) > LONGEST_WORD for word, _ in nonzero):
@@ -699,7 +702,7 @@ class EntrywiseFunction(Entrywise):
 
     @property
     def covariance(self) -> np.ndarray:
-        """Return the mean products of its labels."""
+        """Return the mean products between its labels."""
         matrix = np.full((self.labels, self.labels), np.nan)
         if self.labels == 1:
             matrix[0, 0] = (self * self).integrals[0]
@@ -710,7 +713,7 @@ class EntrywiseFunction(Entrywise):
 
     @cached_property
     def integrals(self) -> np.ndarray:
-        """Return its mean for each label, by quadrature over its Gaussian arguments."""
+        """Return the mean of the function for each label, by quadrature over its Gaussian arguments."""
         if not self.gaussian:
             return np.full(self.labels, np.nan)
         each = [self._fields([(vector, label) for vector in self.arguments]) for label in range(self.labels)]
@@ -734,7 +737,7 @@ class EntrywiseFunction(Entrywise):
 
 
 def _centred(vector: LargeVector) -> tuple[np.ndarray, LargeVector]:
-    """Return the mean of a vector, one row, and the centred vector."""
+    """Return the mean of a vector as one row, and the centred vector."""
     mean = vector.mean_row()
     return mean, vector - mean
 
@@ -746,7 +749,9 @@ def _alike(one: LargeVector, other: LargeVector) -> tuple[LargeVector, LargeVect
 
 
 def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.ndarray, label: int) -> float:
-    """Return the Gaussian mean of a function, at one label of its parameters; NaN if coarse and fine rule disagree."""
+    """Return the Gaussian mean of a function for one label of its parameters; NaN if the coarse and fine quadrature
+    rules disagree.
+    """
     if not np.all(np.isfinite(covariance)):
         return math.nan
     values, vectors = np.linalg.eigh(covariance)
@@ -765,7 +770,7 @@ def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.nda
 def _normals(axes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes (one row per axis) and weights of the trapezoidal rule for standard normals.
 
-    Its error falls exponentially with the number of nodes, also for functions with complex poles.
+    Its error falls exponentially with the number of nodes, even for functions with complex poles.
     """
     nodes, step = np.linspace(-REACH, REACH, count, retstep=True)
     grids = np.meshgrid(*[nodes] * axes, indexing="ij")
@@ -868,7 +873,7 @@ class LargeMatrix:
 
 
 def _joined(one: Dyads, other: Dyads) -> Dyads:
-    """Add outer products, merging those of the same vectors."""
+    """Add outer products, merging those with equal vectors."""
     if one == UNKNOWN or other == UNKNOWN:
         return UNKNOWN
     merged: dict[tuple[int, int], tuple[float, LargeVector, LargeVector]] = {}

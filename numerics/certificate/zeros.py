@@ -77,7 +77,7 @@ class UncountedZeros(Exception):
 
 @dataclass(frozen=True)
 class Gap:
-    """An open interval of the real axis outside the bulk, possibly infinite, and the unit of length."""
+    """An open interval of the real axis outside the bulk, possibly infinite, with its unit of length."""
 
     low: float
     high: float
@@ -93,7 +93,7 @@ class Gap:
         return f"above {self.low:.6g}" if math.isinf(self.high) else f"between {self.low:.6g} and {self.high:.6g}"
 
     def z(self, w: np.ndarray) -> np.ndarray:
-        """Return z(w), with w the logarithm of the distance to a finite end over that to the other."""
+        """Return z(w), where w is the logarithm of the ratio of the distances to the two ends."""
         grown: np.ndarray = np.exp(w)
         if math.isinf(self.high):
             return np.asarray(self.low + self.unit * grown)
@@ -142,7 +142,7 @@ class Lens:
         return np.linspace(self.first, self.last, 2 + int((self.last - self.first) / step))
 
     def z(self, w: np.ndarray) -> np.ndarray:
-        """Return the points of the contour above w; real at its ends and beyond."""
+        """Return the points of the contour above w, which are real at its ends and beyond."""
         share = np.clip((w - self.first) / (self.last - self.first), 0.0, 1.0)
         height = self.opening * np.sqrt(4 * share * (1 - share))
         z = self.gap.z(w + 1j * height)
@@ -194,14 +194,14 @@ class Determinant:
         return {key: np.zeros_like(value) for key, value in self.order.items()}
 
     def _blocks(self, z: np.ndarray, responses: np.ndarray, order: Order) -> BlockRows:
-        """Return A(z) at many points, by its blocks unless averages over sites make them depend on z."""
+        """Return A(z) at many points, from its blocks unless averages over sites make the blocks depend on z."""
         probe = self.problem.probe
         if self.rows and probe.sites is not None:
             return BlockRows([[self._compiled(z, responses, order)]], z.size)
         return blocks_of(probe.a_matrix(self.problem.p, z, responses.T, order), z.size)
 
     def _compiled(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
-        """Return A(z) by compiled code in batches of one shape."""
+        """Return A(z), computed by compiled code in batches of one shape."""
         filled = -(-z.size // BATCH) * BATCH - z.size
         points = np.concatenate([z, np.full(filled, z[0])])
         padded = np.concatenate([responses, np.tile(responses[:1], (filled, 1))])
@@ -213,8 +213,9 @@ class Determinant:
         return np.concatenate(batches)[: z.size]
 
     def _apart(self, whole: BlockRows, z: np.ndarray, responses: np.ndarray) -> np.ndarray:
-        """Return log det of the parts of A0: multiples of identities in the blocks of A, or A without order
-        parameters."""
+        """Return log det of the parts of A0, which consists of the multiples of identities in the blocks of A, or is A
+        without order parameters.
+        """
         if self.parts is None:
             self.parts = whole.scalar_parts()
             self.scalar = self.parts is not None
@@ -270,7 +271,7 @@ class ContourTrace:
 
     @property
     def ends_far_out(self) -> bool:
-        """Whether no zero lies beyond the lens: the logarithm decays from the last node but one to the last."""
+        """Whether no zero lies beyond the lens, which shows in a decay of the logarithm between the last two nodes."""
         end, beyond = self.logarithms[-2:, 0].tolist()
         real = abs(end.imag) < 1e-6 and abs(beyond.imag) < 1e-6
         return bool(real and abs(end) < SMALL and abs(beyond) < FALLING * abs(end) + 1e-9)
@@ -282,7 +283,7 @@ class ContourTrace:
 
     @property
     def unresolved(self) -> np.ndarray:
-        """Mask of node pairs between which a logarithm changes too much, and of their neighbours."""
+        """Mask of neighbouring nodes between which a logarithm changes too much, and of the adjacent pairs."""
         wide = np.maximum(np.abs(self.changes.real), np.abs(self.changes.imag)).max(axis=1) > TURN
         mask: np.ndarray = wide.copy()
         mask[1:] |= wide[:-1]
@@ -354,7 +355,7 @@ def _refined(determinant: Determinant, contour: ContourTrace) -> ContourTrace:
 def _counted(
     determinant: Determinant, gaps: Sequence[Gap], known: Sequence[Sequence[float]], sampled: bool
 ) -> list[int]:
-    """Return the number of zeros in each gap; known: those reported there."""
+    """Return the number of zeros in each gap. known: the zeros reported there."""
     lenses = [Lens.around(gap, zs) for gap, zs in zip(gaps, known, strict=True)]
     counts = [one.zeros for one in trace(determinant, lenses)]
     for k, (gap, zs) in enumerate(zip(gaps, known, strict=True)):
@@ -365,7 +366,7 @@ def _counted(
 
 
 class Displacement(NamedTuple):
-    """A reported zero, its estimated distance from a zero of det A(z), and the largest that is allowed."""
+    """A reported zero, its estimated distance from a zero of det A(z), and the largest distance that is allowed."""
 
     z: float
     distance: float
@@ -375,7 +376,7 @@ class Displacement(NamedTuple):
 def _displaced(
     determinants: Sequence[Determinant], copies: Sequence[int], gap: Gap, reported: Sequence[float]
 ) -> Displacement | None:
-    """Return a reported zero in a gap that is none of det A(z); None if all are.
+    """Return a reported zero in a gap at which det A(z) does not vanish; None if it vanishes at all of them.
 
     |det A| is proportional to h^m at a small distance h from a zero of multiplicity m.
     """
@@ -402,7 +403,8 @@ def _displaced(
 def check_outliers(
     problem: SpikedProblem, outliers: Sequence[float], label: str = "", sampled: bool = False, most: int = LARGEST_ROWS
 ) -> CertificateCheck:
-    """Check that A(z) has as many zeros outside the bulk as there are outliers, interval by interval, and where.
+    """Check that det A(z) has as many zeros outside the bulk as there are outliers, interval by interval, and that they
+    lie at the outliers.
 
     Args:
         outliers: at the order parameters of the problem.

@@ -24,7 +24,9 @@ SITES = 1024
 
 @dataclass(frozen=True)
 class DeviceFunction:
-    """A function to compile. arguments: with the shapes of one point; shared: further ones common to all points."""
+    """A function to compile. arguments: arguments with the shapes of one point. shared: further arguments, common to
+    all points.
+    """
 
     name: str
     function: Callable[..., Any]

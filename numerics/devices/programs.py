@@ -32,8 +32,9 @@ _ARRAY = re.compile(r"\b(pred|[suf]\d+|bf16|c\d+)\[([\d,]*)\]")
 class CompiledLoop:
     """A loop of a compiled program.
 
-    trips: number of iterations; None if the loop ends at a condition. kernels: started in one iteration, without those
-    of inner loops. entries: total size of the largest result of each of these kernels. loops: nested inside this one.
+    trips: number of iterations; None if the loop ends at a condition. kernels: kernels launched in one iteration,
+        without those of inner loops. entries: total size of the largest result of each of these kernels. loops: the
+        loops nested inside this one.
     """
 
     trips: int | None
@@ -53,7 +54,7 @@ class CompiledLoop:
 
     @property
     def _weighed(self) -> tuple[tuple[int, int], ...]:
-        """Entries and kernels of one iteration of this loop and of all inner loops."""
+        """Number of entries and of kernels in one iteration of this loop, including all inner loops."""
         inner = [
             ((loop.trips or 1) * entries, (loop.trips or 1) * kernels)
             for loop in self.loops
@@ -137,7 +138,7 @@ class Program:
         return self._run_of((self.entry,), 1)
 
     def _run_of(self, names: tuple[str, ...], trips: int | None) -> CompiledLoop:
-        """Return computations that run one after another, as a loop."""
+        """Return computations that run one after another, as a loop with one iteration."""
         kernels = entries = 0
         loops: list[CompiledLoop] = []
         for one in (line for name in names for line in self.computations.get(name, ())):
@@ -153,7 +154,7 @@ class Program:
         return CompiledLoop(trips, kernels, entries, tuple(loops))
 
     def _reached(self) -> Iterator[Instruction]:
-        """Yield the instructions of all computations that are scheduled, each once; not those inside of kernels."""
+        """Yield the instructions of all scheduled computations, each once, without those inside kernels."""
         waiting, seen = [self.entry], {self.entry}
         while waiting:
             for one in self.computations.get(waiting.pop(), ()):
@@ -175,7 +176,7 @@ class Program:
 
     @property
     def host_calls(self) -> tuple[str, ...]:
-        """Custom calls outside the libraries of the device, and transfers to the host."""
+        """Custom calls of functions that are not in the device's libraries, and transfers to the host."""
         transfers = {one.op for one in self._reached() if one.op in ("infeed", "outfeed", "send", "recv")}
         return (*(name for name in self.custom_calls if not name.startswith(ON_DEVICE)), *sorted(transfers))
 

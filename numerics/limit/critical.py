@@ -1,9 +1,9 @@
 """The largest stable learning rate of linear training, from its linear recursion.
 
 Bisection of stability (`numerics.limit.recursion`) gives a bracket and the kind of instability. The rate then solves
-the equations of that instability to rounding: a fold of the responses, F = 0 and (dF/dR) v = 0; spectral radius one of
-the correlations; or a pole of a site's response. The root comes with an interval: training is stable at its lower end
-and unstable at its upper end. No training step is run.
+the equations of that instability to rounding: a fold of the responses, F = 0 and (dF/dR) v = 0; a spectral radius of
+the correlations equal to one; or a pole of a site's response. The root comes with an interval; training is stable at
+its lower end and unstable at its upper end. No training step is run.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ class CriticalRate:
     Attributes:
         rate: the critical rate.
         error: error of the root, or half-width of the bracket if no equation applies. low, high: a stable and an
-        unstable rate around it.
-        kind: "mean" if a mode of the mean is unstable first, "covariance" if covariances of redrawn noises are.
-        angle: angle on the unit circle of the marginal mode, pi for one that alternates in sign; None without one.
+            unstable rate around it.
+        kind: "mean" if a mode of the mean becomes unstable first, "covariance" if covariances of redrawn noises do.
+        angle: angle on the unit circle of the marginal mode, pi for a mode that alternates in sign; None for
+            covariances.
         formula, polynomial: a formula for the rate, and a polynomial that vanishes at it, if elimination gives them.
     """
 
@@ -89,8 +90,8 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
         nodes *= 2
         if nodes > MOST:
             raise NumericalError(
-                f"the critical rate has not converged with {nodes // 2} values of the density of a trait; cut its "
-                "density off, or take values and weights instead"
+                f"the critical rate has not converged with {nodes // 2} values of the density of a trait; "
+                "truncate the density, or use values and weights instead"
             )
         finer = _Search(of, point_at, nodes).critical(critical.rate, NEAR)
         moved, critical = abs(finer.rate - critical.rate), finer
@@ -138,7 +139,7 @@ class _Search:
         return examined.decided and not examined.stable
 
     def _given(self, root: _Root, below: float, above: float) -> CriticalRate:
-        """Return a root with its error and interval."""
+        """Return the critical rate at a root, with its error and its interval."""
         if root.kind == "covariance":
             return self._of_covariances(root.rate, below, above)
         if not self.step(root.rate).white_pairs:
@@ -158,7 +159,8 @@ class _Search:
         )
 
     def _beside_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
-        """Return a root at which the mean loses stability, or one just below at which covariances of redrawn noises do.
+        """Return a root at which the mean loses stability, or a root just below it at which covariances of redrawn
+        noises do.
 
         The latter remain stable if their spectral radius rises to a bound below one at the root.
         """
@@ -179,8 +181,8 @@ class _Search:
     def _bounded_at(self, root: _Root) -> bool:
         """Whether covariances of redrawn noises are shown to remain bounded up to an instability of the mean.
 
-        Below a branch point their spectral radius is a power series in the square root of the distance. It must rise
-        between two rates next to the root and up to its bound at the root, so that its linear term decides.
+        Below a branch point their spectral radius is a power series in the square root of the distance. The linear term
+        decides if the radius rises between two rates next to the root and on to its bound at the root.
         """
         try:
             if root.angle is None:
@@ -210,7 +212,7 @@ class _Search:
     # -- brackets
 
     def critical(self, start: float, near: float | None = None) -> CriticalRate:
-        """Return the critical rate, searched from a start. near: expected relative distance."""
+        """Return the critical rate, by a search from a starting rate. near: expected relative distance to it."""
         low, high = (start, start) if near is None else (start * (1 - near), start * (1 + near))
         if low == high or not self.stable(low) or self.stable(high):
             low, high = self._bracket(start)
@@ -290,7 +292,7 @@ class _Search:
                     yield root
 
     def _to(self, step: Step, angle: float) -> Reached:
-        """Return the responses at an angle of the unit circle, continued from w = 0."""
+        """Return the responses at an angle on the unit circle, continued from w = 0."""
         turned = np.exp(1j * np.linspace(0.0, angle, 2 + int(24 * angle / math.pi)))
         return step.along([0.5, 0.1, 0.01, *(1 - 0.999 * turned[:-1]), 1 - turned[-1]], step.start)[-1]
 
@@ -391,8 +393,9 @@ class _Search:
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
-    """Return a root between two rates by Brent's method; None without a sign change, or if responses cannot be
-    continued."""
+    """Return a root between two rates by Brent's method; None if there is no sign change or responses cannot be
+    continued.
+    """
     try:
         ends = function(low), function(high)
         if ends[0] * ends[1] > 0:
@@ -406,7 +409,7 @@ def _crossing(function: Callable[[float], float], low: float, high: float) -> fl
 
 
 def _newton(residual: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return a root by Newton's method with central differences, and the last relative step in the first entry."""
+    """Return a root by Newton's method with central differences, and the last relative step of its first entry."""
     last = math.inf
     with np.errstate(all="ignore"):
         for _ in range(40):

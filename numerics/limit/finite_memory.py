@@ -48,7 +48,7 @@ class FiniteMemory:
 
     @cached_property
     def _powers(self) -> np.ndarray:
-        """Coefficients of w^delay (1 - w)^power: powers of w x factors."""
+        """Coefficients of w^delay (1 - w)^power as a polynomial in w: powers of w x factors."""
         coefficients = np.zeros((_depth(self.sites) + 1, len(self.sites.factors)))
         for k, (delay, power) in enumerate(self.sites.factors):
             for j in range(power + 1):
@@ -57,7 +57,7 @@ class FiniteMemory:
 
     @cached_property
     def _steps(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """By sector the companion matrix and the input matrix: groups x state x state, groups x state x rows."""
+        """For each sector, the companion matrix (groups x state x state) and input matrix (groups x state x rows)."""
         matrices, sites = {}, self.sites
         for name, polynomial in sites.polynomials(self._powers).items():
             first = np.linalg.inv(polynomial[0].real)
@@ -86,8 +86,9 @@ class FiniteMemory:
         return (math.inf, 0.0) if transfer is None else (spectral_radius(transfer[0]), transfer[1])
 
     def _transfer(self, to: Pairs) -> tuple[np.ndarray, float] | None:
-        """Return the contribution of redrawn noises of one time to covariances of all later times, pairs x pairs, and
-        its error; None if the sum diverges."""
+        """Return the contribution of noises redrawn at one time to covariances at all later times (pairs x pairs), and
+        its error; None if the sum diverges.
+        """
         sites, error = self.sites, 0.0
         total = np.zeros((end_of(to), end_of(to)))
         for c, scale in sites.covariance_terms:

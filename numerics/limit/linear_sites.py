@@ -1,8 +1,8 @@
 """Linear laws of all sectors at given parameters: inverse of a site's operator, responses, products of responses.
 
 Points of the complex plane are given by v = 1 - w = z/(1 + z), where w is a delay by one step: v = 0 is the limit of
-long training, v = 1 equal times, and |1 - v| = 1 the circle of marginal modes. A site inverts S(v), which contains the
-responses R(v) of the memory terms: means over sites of blocks of G = 1/S.
+long training, v = 1 corresponds to equal times, and |1 - v| = 1 is the circle of marginal modes. A site inverts S(v),
+which contains the responses R(v) of the memory terms: means over sites of blocks of G = 1/S.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SectorAt:
     Attributes:
         places: rows of S of each field.
         weights: weights of the groups of sites.
-        traits: their values, groups x 1 x 1.
+        traits: values of the traits, groups x 1 x 1.
         operator: terms of S, factors of `SitesAt.factors` x groups x rows x rows.
     """
 
@@ -46,7 +46,7 @@ class SectorAt:
     operator: np.ndarray
 
     def combined(self, factors: np.ndarray) -> np.ndarray:
-        """Return S without memory terms for factors at points: points x groups x rows x rows."""
+        """Return S without memory terms, from the values of the factors at points: points x groups x rows x rows."""
         whole = self.operator
         return np.asarray((factors @ whole.reshape(len(whole), -1)).reshape(len(factors), *whole.shape[1:]))
 
@@ -69,7 +69,7 @@ def laws_at(of: LinearSitesOf, p: Point, nodes: int) -> tuple[TraitValues, ...]:
 
 @dataclass(frozen=True)
 class SitesAt:
-    """Linear laws at parameters. laws: those of traits."""
+    """Linear laws at given parameters. laws: the laws of traits."""
 
     of: LinearSitesOf
     p: Point
@@ -122,7 +122,7 @@ class SitesAt:
         return assembled
 
     def coefficient(self, sector: SectorAt, coefficient: Coefficient) -> np.ndarray:
-        """Return a coefficient at the groups of sites: groups x labels x 1, with one label if all are equal."""
+        """Return a coefficient for each group of sites: groups x labels x 1, with one label if all are equal."""
         value = np.asarray(coefficient(self.p, *sector.traits), float)
         value = value.reshape((1,) * (3 - value.ndim) + value.shape)
         return np.broadcast_to(value, (len(sector.weights), *value.shape[1:]))
@@ -141,12 +141,12 @@ class SitesAt:
 
     @cached_property
     def _memories(self) -> list[tuple[MemoryTerm, np.ndarray]]:
-        """Memory terms with their coefficients at the groups of sites."""
+        """The memory terms with their coefficients for each group of sites."""
         return [(m, self.coefficient(self.sector_of(m.target), m.coefficient)[:, :1]) for m in self.of.memories]
 
     @cached_property
     def covariance_terms(self) -> list[tuple[NoiseCovariance, np.ndarray]]:
-        """Covariances of noises with their coefficients at the groups of sites."""
+        """The covariances of noises with their coefficients for each group of sites."""
         return [(c, self.coefficient(self.sector_of(c.left), c.coefficient)[:, :1]) for c in self.of.covariances]
 
     # -- responses
@@ -163,7 +163,7 @@ class SitesAt:
         return self._places(one for one in self._responses if one in inside)
 
     def _places(self, pairs: Iterable[tuple[str, str]], what: str = "responses") -> Pairs:
-        """Return the slices of pairs of fields in a vector; raise if there are too many."""
+        """Return the slices that pairs of fields occupy in a vector; raise if there are too many."""
         places: Pairs = slices({(a, b): self.sizes[a] * self.sizes[b] for a, b in pairs})
         if end_of(places) > MOST:
             raise ParameterError(
@@ -214,8 +214,9 @@ class SitesAt:
         return inverses
 
     def polynomials(self, powers: np.ndarray) -> Inverses:
-        """Return the coefficients of S in powers of w, without memory of fixed matrices. powers: expansion of the
-        factors, powers x factors."""
+        """Return the coefficients of S in powers of w, without memory of fixed matrices. powers: the factors expanded
+        in powers of w, powers x factors.
+        """
         coefficients = {name: sector.combined(powers) for name, sector in self.sectors.items() if sector.rows}
         for m, scale in self._memories:
             sector = self.sector_of(m.target)
@@ -229,8 +230,10 @@ class SitesAt:
         return self._inverted(v, self.matrices(r), self.at_once if any(m.fresh for m in self.of.memories) else {})
 
     def answer(self, inverse: Inverses, a: str, noise: str) -> np.ndarray:
-        """Return the response of a field to a source in the equation of another: points x groups x labels x labels;
-        zero between sectors."""
+        """Return the response of a field to a source in the equation of another: points x groups x labels x labels.
+
+        It is zero between sectors.
+        """
         own, sector = inverse[self.places[noise].sector], self.sector_of(noise)
         if a not in sector.places:
             return np.zeros((*own.shape[:2], self.sizes[a], self.sizes[noise]))
@@ -241,8 +244,9 @@ class SitesAt:
         return np.asarray(np.einsum("g,mgij->mij", self.sector_of(noise).weights, self.answer(inverse, a, noise)))
 
     def system(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return residual, derivative with respect to v and Jacobian with respect to r of the equations of the
-        responses, point by point."""
+        """Return the equations of the responses at each point: residual, derivative with respect to v and Jacobian with
+        respect to r.
+        """
         inverse, factors = self.inverses(v, r), _powers_rate(v, self.factors)
         residual, rate = r.astype(complex), np.zeros(r.shape, complex)
         slope = np.zeros((*r.shape, self.count), complex) + np.eye(self.count)
@@ -281,7 +285,8 @@ class SitesAt:
         return self._pairs(True)
 
     def products(self, one: Inverses, other: Inverses, to: Pairs, fresh: bool) -> np.ndarray:
-        """Return the linear map from correlations of noises to those of pairs of fields, points x pairs x pairs. one,
+        """Return the linear map from correlations of noises to correlations of pairs of fields: points x pairs x pairs.
+        one,
         other: G at the points of the two times."""
         of = self.white_pairs if fresh else self.fixed_pairs
         points = len(next(iter(one.values())))

@@ -5,11 +5,10 @@ matrix (`numerics.limit.linear_sites`). Training is stable if nothing is singula
 w is an eigenvalue 1/w of the recursion:
 
 1. R and G are analytic there, and so is the inverse of 1 - A(w), where A couples overlaps with planted directions. By
-   Cauchy's formula their values inside follow from those on the circle.
-2. Correlations of fixed random matrices obey C = K(w, w*) C + drive, with K from products of G. Outside of the spectrum
-   of a non-normal recursion the spectral radius of K is below one.
-3. Covariances of redrawn noises, of fresh matrices or of multiplicative noise, obey c(t) = sum_s M(t - s) c(s) + drive.
-   They remain bounded if the spectral radius of sum_s M(s) is below one.
+   Cauchy's formula their values inside follow from those on the circle. 2. Correlations of fixed random matrices obey C
+   = K(w, w*) C + drive, where K consists of products of G. Outside the spectrum of a non-normal recursion the spectral
+   radius of K is below one. 3. Covariances of redrawn noises, of fresh matrices or of multiplicative noise, obey c(t) =
+   sum_s M(t - s) c(s) + drive. They remain bounded if the spectral radius of sum_s M(s) is below one.
 
 Conserved modes, such as directions without samples, lie at w = 1, which the contour avoids.
 """
@@ -65,9 +64,9 @@ class Examined:
 
     Attributes:
         fixed: largest spectral radius of the correlations of fixed matrices on the contour.
-        at: the point of this maximum.
+        at: the point at which it is attained.
         white: spectral radius of the covariances of redrawn noises; infinite if unknown.
-        grows: whether a function is not analytic in the disc.
+        grows: whether some function fails to be analytic in the disc.
         decided: whether stability is decided.
         white_error: error of `white`.
     """
@@ -140,7 +139,7 @@ class Step(ResponsesAt):
         return float(self.fixed_radius(self.inverses(*here.row))[0])
 
     def _transfer(self, inverse: Inverses) -> np.ndarray:
-        """Return the contribution of redrawn noises of one time to later covariances, as a density on the circle."""
+        """Return the contribution of noises redrawn at one time to later covariances, as a density on the circle."""
         direct = self._added(inverse, self.white_pairs, True)
         if not self.fixed_pairs:
             return direct
@@ -153,7 +152,7 @@ class Step(ResponsesAt):
         return np.linalg.solve(np.eye(own.shape[-1]) - own, drive)
 
     def adds_up(self) -> bool:
-        """Whether noise accumulates in an observable, along undamped modes.
+        """Whether noise accumulates in an observable along undamped modes.
 
         Its density on the circle then has a non-integrable singularity at w = 1.
         """
@@ -174,7 +173,7 @@ class Step(ResponsesAt):
         return densities[1] > ADDS_UP * densities[0]
 
     def _stirring(self, inverse: Inverses, pairs: Pairs) -> np.ndarray:
-        """Return the contribution of noise of each step to correlations of pairs of fields: points x pairs x 1."""
+        """Return the contribution of the noise of one step to correlations of pairs of fields: points x pairs x 1."""
         points = len(next(iter(inverse.values())))
         added_noise = np.zeros((points, end_of(pairs), 1), complex)
         for (a, b), where in pairs.items():
@@ -271,9 +270,9 @@ class Step(ResponsesAt):
         return _mean_over(panels) + panels[0].kept[0] * CLOSEST / math.pi, error
 
     def _transfers(self, arcs: list[Arc]) -> tuple[list[list[ArcPanel]], float]:
-        """Return the transfer on panels of arcs of the circle, resolved for its mean, and the error of the mean.
+        """Return the transfer on panels of the circle that resolve its mean, and the error of the mean.
 
-        The first arc starts at CLOSEST; the density below is nearly constant.
+        The first arc starts at CLOSEST; below it the density is nearly constant.
         """
         first, scale = self.along([CLOSEST, on_circle(CLOSEST)], self.start)[-1], 0.0
 
@@ -306,8 +305,8 @@ class Step(ResponsesAt):
         return resolved, (rest + FINEST * scale) / math.pi
 
     def white_radius_beside(self, angle: float) -> tuple[float, float]:
-        """Return bounds of the spectral radius of the covariances of redrawn noises at a marginal angle of a mode of
-        the mean; the upper one is infinite if it is unknown.
+        """Return bounds on the spectral radius of the covariances of redrawn noises where a mode of the mean is
+        marginal at an angle; an unknown upper bound is infinite.
 
         Near the angle the density of the transfer grows like an inverse square root if responses have a branch point.
         It is a positive map of covariances, so omitting the vicinity of the angle can only lower the radius.
@@ -366,8 +365,9 @@ class _Examination:
         return Examined(self.radius, at, white, grows, abs(white - 1) > error, error)
 
     def _approach(self, here: Reached) -> None:
-        """Record the spectral radius on the real axis near w = 1, as far as rounding separates conserved modes from
-        growth."""
+        """Record the spectral radius on the real axis near w = 1, as close as rounding allows conserved modes to be
+        told from growth.
+        """
         for distance in np.geomspace(INDENT, AXIS, 16)[1:]:
             try:
                 here = self.step.advanced(here, complex(distance))

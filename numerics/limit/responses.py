@@ -1,8 +1,8 @@
 """Numerical continuation of responses in the complex plane, and Cauchy integrals over the circle of marginal modes.
 
-Continuation starts at v = 1, where only equal-time responses remain, and corrects with Newton's method. Functions that
-are analytic where |1 - v| < 1 follow from their values on the circle. Conserved modes lie at v = 0, around which the
-contour makes a small arc.
+Continuation starts at v = 1, where only equal-time responses remain, and is corrected by Newton's method. Functions
+that are analytic where |1 - v| < 1 follow from their values on the circle. Conserved modes lie at v = 0, around which
+the contour makes a small arc.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ResponsesAt(SitesAt):
         return responses[0], rate[0], good
 
     def newtons(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return the same at several points at once."""
+        """Return the results of `newton` at several points at once."""
         if not self.count:
             return r, r, True
         before = np.inf
@@ -152,7 +152,8 @@ class ResponsesAt(SitesAt):
     ) -> Iterator[ArcPanel]:
         """Yield panels of an arc, bisected until functions of the responses are resolved.
 
-        rough: whether a panel is unresolved, from its last Legendre coefficients, its values and its width.
+        rough: a function that decides from the last Legendre coefficients, the values and the width of a panel whether
+            it is unresolved.
         """
         nodes, weights = np.polynomial.legendre.leggauss(ORDER)
         series = np.linalg.inv(np.polynomial.legendre.legvander(nodes, ORDER - 1))
@@ -210,7 +211,7 @@ class Arc:
     ends: tuple[float, float]
 
     def pieces(self) -> list[tuple[float, float]]:
-        """Return initial panels: next to v = 0 as long as their distance from it, at most pi/6."""
+        """Return initial panels. Next to v = 0 they are as long as their distance from it, elsewhere at most pi/6."""
         first, last = self.ends
         ends = [first]
         while self.centre and first < last / 6:
@@ -227,7 +228,7 @@ class Arc:
 
 @dataclass(frozen=True)
 class ArcPanel:
-    """A resolved panel of an arc. weights: quadrature weights in the angle; kept: second result of the integrand."""
+    """A resolved panel of an arc. weights: quadrature weights in the angle. kept: second result of the integrand."""
 
     v: np.ndarray
     r: np.ndarray
@@ -244,6 +245,6 @@ def _rough(tail: np.ndarray, values: np.ndarray, width: float) -> bool:
 
 
 def _near(corrected: np.ndarray, guess: np.ndarray) -> bool:
-    """Whether Newton's method changed a guess so little that it remained on the branch."""
+    """Whether Newton's method changed the guess so little that the result lies on the same branch."""
     size = np.abs(corrected) + 0.01 * np.max(np.abs(corrected), axis=-1, keepdims=True) + 1e-300
     return bool(np.max(np.abs(corrected - guess) / size) < 0.05)

@@ -45,8 +45,9 @@ SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 
 @dataclass(frozen=True)
 class Horizon:
-    """The limit from a number of steps. by_growth: where late increments of the loss start to grow; within: where the
-    loss exceeds GROWTH times its initial value before the last step."""
+    """The limit from runs of a number of steps. by_growth: the rate at which late increments of the loss start to grow.
+    within: the rate at which the loss exceeds GROWTH times its initial value before the last step.
+    """
 
     steps: int
     by_growth: float
@@ -62,12 +63,12 @@ class StableRate:
             late growth has not converged or contradicts the run, it is the limit within the steps that were run.
         by_curvature: smallest rate at which a direction overshoots; None without a curvature matrix, or if the loss
             diverges first.
-        at_start: the same with the initial matrix.
+        at_start: the same limit from the initial matrix.
         tolerance: relative tolerance of the search.
         by_divergence_error: error of by_divergence.
         horizons: limits by number of steps; empty if the limit is exact.
         size: simulation size needed at SHARES[-2] of the limit.
-        noisy_above: rate above which it exceeds LARGEST_SIZE; None without one.
+        noisy_above: rate above which this size exceeds LARGEST_SIZE; None if there is no such rate.
         exact: the exact result for linear training.
     """
 
@@ -182,8 +183,9 @@ class _RateQuestion:
         return (*_given_limit(horizons, whole, tolerance), horizons)
 
     def overshooting(self, layer: str, unit: float, tolerance: float) -> tuple[float | None, float | None]:
-        """Return the smallest rate at which the sharpest direction overshoots (None if not reached), and that of the
-        initial matrix."""
+        """Return the smallest rate at which the sharpest direction overshoots (None if there is none), and the same
+        limit from the initial matrix.
+        """
 
         def sharpest(solution: Prediction) -> float:
             """Return the largest rate times curvature; the matrix after the last step drives no step and is
@@ -211,11 +213,13 @@ def _exact(solver: Solver, values: dict[str, Any], rate: str, loss: str) -> Crit
 
 
 def _given_limit(horizons: tuple[Horizon, ...], whole: float, tolerance: float) -> tuple[float, float]:
-    """Return the extrapolated limit with its error, or that of the run if late growth is undecided or contradicts it.
+    """Return the extrapolated limit with its error, or the limit within the run if late growth is undecided or
+    contradicts it.
 
-    At r times the limit a step multiplies the loss along the sharpest direction by (2 r - 1)^2, with momentum by more.
-    Late growth resolves that part from RESOLVED of the loss on, so that the loss exceeds GROWTH within n steps if 2 r -
-    1 > (GROWTH / RESOLVED)^(1 / 2n). Feature learning may halve the curvature meanwhile, which doubles r.
+    At r times the limit, a step multiplies the loss along the sharpest direction by (2 r - 1)^2, or by more with
+    momentum. Late growth detects that part once it is a fraction RESOLVED of the loss, so that the loss exceeds GROWTH
+    within n steps if 2 r - 1 > (GROWTH / RESOLVED)^(1 / 2n). In the meantime feature learning may halve the curvature,
+    which doubles r.
     """
     limit, error = _extrapolated(horizons, tolerance)
     excess = 1 + (GROWTH / RESOLVED) ** (1 / (2 * horizons[0].steps))
@@ -257,7 +261,7 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
 
 
 def _that_can_last(powers: np.ndarray, increments: np.ndarray, common: float) -> np.ndarray:
-    """Return the exponentials that may persist in increments of a loss.
+    """Return the exponentials that may persist in the increments of a loss.
 
     A growing positive exponential with negative weight is a transient: the loss accelerates downwards as training
     leaves a saddle. exp(common) multiplies all exponentials.
@@ -294,9 +298,9 @@ def _noise(
 ) -> tuple[float | None, float | None]:
     """Return the simulation size needed near the limit, and the rate above which no feasible size suffices.
 
-    At size D moments of data and matrices fluctuate by about 1/sqrt(D), as if the rate had that relative error: the
-    logarithm of the loss moves by its derivative in log rate over sqrt(D). A loss that rises also amplifies corrections
-    of order 1/D. Both are of order one at `size`.
+    At size D, moments of data and matrices fluctuate by about 1/sqrt(D), as if the rate had that relative error: the
+    logarithm of the loss moves by its derivative with respect to the log rate over sqrt(D). A rising loss also
+    amplifies corrections of order 1/D. Both effects are of order one at `size`.
     """
     step = 1e-4
     rates = [share * limit * factor for share in SHARES for factor in (1.0, 1.0 + step)]
@@ -343,9 +347,10 @@ def _limit(
     tolerance: float,
     spread: float = 64.0,
 ) -> float:
-    """Return the rate at which a solution or `holds` first fails on a geometric grid, refined to the tolerance.
+    """Return the rate at which the solution fails or `holds` is first false on a geometric grid, refined to the
+    tolerance.
 
-    The grid extends a factor `spread` to either side of the given rate and moves if it has to.
+    The grid extends by a factor `spread` to either side of the given rate and is moved if necessary.
     """
 
     def first_failure(rates: np.ndarray) -> int:

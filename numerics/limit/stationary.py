@@ -1,8 +1,8 @@
 """The stationary limit of linear training, without running it.
 
 Order parameters are functions of v = z/(1 + z), the variable of v sum_t x(t) (1 - v)^t: the limit of x(t) is the value
-at v = 0 (final value theorem). Single responses may have a pole there, because without a ridge some directions never
-forget their initial condition. Quantities with a limit are analytic in a disc around v = 0 unless modes decay
+at v = 0 (final value theorem). Individual responses may have a pole there, because without a ridge some directions
+never forget their initial condition. Quantities with a limit are analytic in a disc around v = 0 unless modes decay
 arbitrarily slowly. The value at the centre is the mean over a circle (Cauchy's formula), accurate to rounding; nothing
 is extrapolated.
 
@@ -75,7 +75,7 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
         if nodes >= MOST:
             raise NumericalError(
                 f"the averages over the density of a trait have not converged: with {nodes} nodes results still "
-                f"change by {moved:.1e}; cut its density off, or take values and weights instead"
+                f"change by {moved:.1e}; truncate the density, or use values and weights instead"
             )
         nodes *= 2
         finer = limit_at(limit, p, nodes).rested()
@@ -110,12 +110,12 @@ class LimitAt(ResponsesAt):
 
     @cached_property
     def _drawn(self) -> dict[str, slice]:
-        """Slices of the sources among all their labels."""
+        """The slices that sources occupy in the list of all their labels."""
         return slices({one.name: self.sizes[one.name] for one in self.of.sources})
 
     @cached_property
     def _drives(self) -> dict[str, dict[tuple[int, int], np.ndarray]]:
-        """By sector and (delay, power) the coefficients of the sources: groups x rows x sources."""
+        """The coefficients of the sources, by sector and (delay, power): groups x rows x sources."""
         drives: dict[str, dict[tuple[int, int], np.ndarray]] = {name: {} for name in self.sectors}
         for term in self.of.drives:
             name = self.places[term.target].sector
@@ -157,7 +157,7 @@ class LimitAt(ResponsesAt):
         return np.broadcast_to(own, (len(next(iter(drawn.values()))), len(sector.weights), *own.shape))
 
     def means(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """Return the means at points with their responses, both times at the same v: one row per point."""
+        """Return the means at points with their responses, with both times at the same v: one row per point."""
         entries = sum(len(sector.weights) * sector.rows**2 for sector in self.sectors.values())
         count = min(len(v), 1 + len(v) * entries // NUMBERS)
         return np.concatenate(
@@ -226,7 +226,7 @@ class LimitAt(ResponsesAt):
         return slices({k: max(map(size, products)) for k, products in enumerate(self.of.means)})
 
     def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
-        """Return observables by name from stationary means; labelled ones are arrays."""
+        """Return observables by name from stationary means; those with labels are arrays."""
         rows = tuple(means[None, where] for where in self._mean_sizes.values())
         observables: dict[str, float | np.ndarray] = {}
         for name, value in zip(self.of.observables, self.of.observing(self.p, rows), strict=True):
@@ -277,7 +277,7 @@ class LimitAt(ResponsesAt):
         )
 
     def _centre(self, radius: float) -> tuple[np.ndarray, float]:
-        """Return the mean over a circle, and its relative defect from analyticity and convergence."""
+        """Return the mean over a circle, and its relative error from tests of analyticity and convergence."""
         angles, responses, end = self._half_circle(radius)
         values = self.means(radius * np.exp(1j * angles), responses)
         last = self.means(np.array([-radius + 0j]), end[None])[0]

@@ -30,8 +30,8 @@ class OutlierAlignment:
     """Squared cosines of outlier eigenvectors (or of the eigenspace of degenerate ones) with a declared direction.
 
     Attributes:
-        name, side: the direction, and which vectors ("right", or "left" singular vectors).
-        times: times of the direction, None if it has none; series: whether all its times are requested.
+        name, side: the direction, and the vectors with which it is compared ("right", or "left" singular vectors).
+            times: times of the direction, None if it has none. series: whether all its times are requested.
         labelled: whether the direction has labels.
         counts: multiplicity of each outlier.
         values: one per outlier, time and label, NaN where the direction is zero.
@@ -59,7 +59,7 @@ class OutlierAlignment:
 
 
 def times_of(direction: Direction, p: Point, steps: str | None) -> tuple[int, ...] | None:
-    """Return the times at which a direction is taken; None if it has none."""
+    """Return the times at which a direction is evaluated; None if it has none."""
     if not direction.timed or steps is None:
         return None
     return tuple(range(getattr(p, steps))) if direction.time is None else (int(direction.time(p)),)
@@ -83,7 +83,9 @@ def alignments(outlier_poles: Sequence[Pole], steps: str | None) -> list[Outlier
 def with_errors(
     here: Sequence[OutlierAlignment], others: Sequence[Sequence[OutlierAlignment]], nearby: Nearby
 ) -> list[OutlierAlignment]:
-    """Return bias-corrected alignments with standard errors from Monte Carlo replicates; NaN if too few have them."""
+    """Return bias-corrected alignments with standard errors from Monte Carlo replicates; NaN if too few replicates have
+    them.
+    """
     estimates = []
     for number, one in enumerate(here):
         values, errors = np.array(one.values), np.full(one.values.shape, np.nan)
@@ -102,7 +104,7 @@ def unknown_errors(here: Sequence[OutlierAlignment]) -> list[OutlierAlignment]:
 
 
 def _rows(outlier_poles: Sequence[Pole], direction: Direction) -> np.ndarray:
-    """Return squared cosines, one row of times and labels per outlier."""
+    """Return squared cosines: one row per outlier, over times and labels."""
     p = outlier_poles[0].problem.p
     labels = math.prod(int(getattr(p, size, size)) for size in direction.labels)
     taken = None if direction.time is None else int(direction.time(p))
@@ -122,10 +124,9 @@ def _squared(pole: Pole, direction: Direction) -> np.ndarray:
 
 @in_float64
 def projections(pole: Pole, direction: Direction) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the direction's overlaps with the right null vectors, its source's overlaps with the left ones, and its
-    mean square.
-
-    The product of the first, for one direction, with the second, for another, is the residue between the two.
+    """Return the overlaps of the direction with the right null vectors, those of its source with the left null vectors,
+    and its mean square. The residue between two directions is the product of the first for one of them and the second
+    for the other.
     """
     problem, order = pole.problem, dict(pole.problem.order)
     needed = direction.later is not None or direction.earlier is not None or direction.sited

@@ -10,13 +10,12 @@ moved by a perturbation of norm |G| g |F|. Norms are Frobenius norms. Powers of 
 
     P M^2k P = (P M^k P)^2 + (P M^k Q) (Q^T M^k P).
 
-The last term and rounding are carried along as an error of |M22^k|. The bound holds for any orthonormal Q.
+The last term and rounding errors are carried along as an error of |M22^k|. The bound holds for any orthonormal Q.
 
 Rounding is bounded as in Higham, Accuracy and Stability of Numerical Algorithms, 3.5: a computed product of matrices
 with n inner terms differs from the exact one by at most gamma_n |A| |B|, where gamma_n = n u / (1 - n u) and u is the
-unit roundoff.
-The columns in memory are orthonormal up to delta = |Q^T Q - 1|, and no farther than that from exactly orthonormal ones
-(their polar factor), for which the bound is stated.
+unit roundoff. The columns in memory are orthonormal up to delta = |Q^T Q - 1|, and at most that far from the exactly
+orthonormal columns (their polar factor) for which the bound is stated.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Complete:
 
     Attributes:
         values: the eigenvalues.
-        off: radius of the disc around each that contains as many eigenvalues of the matrix.
+        off: radius of discs around them, which together contain the same number of eigenvalues of the matrix.
         start: a start for a similar matrix.
     """
 
@@ -117,8 +116,8 @@ def complete_eigenvalues(powers: Powers, start: IterationStart) -> Complete | No
 class _Part:
     """An approximate invariant subspace: orthonormal columns by descending modulus of their eigenvalues.
 
-    The first `large` (modulus at least one) are invariant to rounding, the first `count` approximately, and `followed`
-    would suffice for the bound. small: the matrix restricted to the columns.
+    The first `large` columns (modulus at least one) are invariant to rounding, the first `count` approximately;
+    `followed` columns would suffice for the bound. small: the matrix restricted to the columns.
     """
 
     columns: np.ndarray
@@ -159,7 +158,7 @@ def _invariant(powers: Powers, start: np.ndarray) -> Iterator[_Part]:
 
 
 def _joined(columns: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the span of both."""
+    """Return an orthonormal basis of the span of two sets of columns."""
     return _orthonormal(np.hstack([columns, others]))
 
 

@@ -21,7 +21,7 @@ from numerics.runtime.program import AlikeLabels, size_of
 
 @dataclass(frozen=True)
 class Component:
-    """A direct summand of A(z) as a separate problem, with its multiplicity. labels: their number."""
+    """A direct summand of A(z) as a separate problem, with its multiplicity. labels: the number of labels."""
 
     problem: SpikedProblem
     multiplicity: int = 1
@@ -34,7 +34,7 @@ class Component:
 
 
 def components_of(problem: SpikedProblem) -> tuple[Component, ...]:
-    """Return the direct summands of A(z); the whole if labels are inequivalent or there is only one."""
+    """Return the direct summands of A(z), or A(z) as a whole if labels are inequivalent or there is only one."""
     alike = problem.probe.alike
     if alike is None or (labels := size_of(problem.p, alike.axes)) == 1:
         return (Component(problem),)
@@ -61,7 +61,9 @@ def _with_one_label(p: Point, alike: AlikeLabels) -> Point:
 
 
 def component_orders(order: Order, labels: int, components: int) -> tuple[dict[OrderKey, Array], ...]:
-    """Return the order parameters of each summand: of the sum over labels and of a difference, or of any label."""
+    """Return the order parameters of each summand: those of the sum over labels and of a difference, or those of any
+    single label.
+    """
     found: list[dict[OrderKey, Array]] = [{} for _ in range(components)]
     for key, table in order.items():
         if key.kind not in ("C", "R"):
@@ -77,7 +79,7 @@ def component_orders(order: Order, labels: int, components: int) -> tuple[dict[O
 
 
 def joined_paths(courses: Sequence[Course], parts: Sequence[Component]) -> Course:
-    """Return the outliers of the whole at every time from those of its summands."""
+    """Return the outliers of A(z) at every time from those of its summands."""
     if len(parts) == 1 and parts[0].multiplicity == 1:
         return courses[0]
     path = [

@@ -1,7 +1,7 @@
-"""Whether an outlier has separated from an edge that is known only to a standard error.
+"""Decide whether an outlier has separated from an edge that is known only within a standard error.
 
 Next to an edge A(z) is smooth in t, the square root of the distance. A zero of det A at small t > 0 is an outlier that
-has just separated, at small t < 0 one that is about to.
+has just separated; at small t < 0 it is an outlier that is about to separate.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ MOST_ROWS = 2000
 
 @in_float64
 def undecided_edges(problem: SpikedProblem, errors: Mapping[float, float], outliers: Sequence[float]) -> list[float]:
-    """Return edges where an outlier may exist within their standard errors but none of `outliers` lies there.
-
+    """Return edges at which an outlier may exist within their standard errors although none of `outliers` lies there.
     errors: standard errors by edge. Edges are ends of the intervals of the problem.
     """
     if not problem.probe.unknowns:

@@ -17,7 +17,8 @@ Sides = dict[str, float | None]
 def estimated_outliers(
     outliers: list[float], others: Sequence[list[float]], nearby: Nearby
 ) -> list[tuple[float, float]]:
-    """Return each bias-corrected outlier with its standard error; infinite if too few replicates have it.
+    """Return each bias-corrected outlier with its standard error, which is infinite if too few replicates have the
+    outlier.
 
     All outliers are in descending order. Within a cluster that noise does not resolve, distances are corrected for
     level repulsion, which pushes equal outliers apart.
@@ -51,7 +52,7 @@ def _matched(outliers: Sequence[float], replicate: Sequence[float]) -> list[floa
 
 
 def _alike(outliers: list[float], table: Sequence[Sequence[float | None]], nearby: Nearby) -> list[list[int]]:
-    """Return ranks of outliers in clusters that the noise does not resolve."""
+    """Return the ranks of outliers in clusters, within which noise does not resolve them."""
     groups: list[list[int]] = []
     for rank, z in enumerate(outliers):
         if groups:
@@ -73,8 +74,8 @@ def _apart(
 
     Noise adds to the mean square distance, which is smooth at degeneracy while distances are not. Subtracting it
     shrinks all distances by one factor, to zero where noise explains them. Errors are those of the observed distances,
-    because a smaller one is compatible with zero; for the same reason distances are not bias-corrected. The less the
-    distances shrink, the more each outlier keeps its own error.
+    because a corrected distance smaller than these is compatible with zero; for the same reason distances are not
+    bias-corrected. The less the distances shrink, the closer the error of each outlier is to its own.
     """
     count = len(group)
 

@@ -68,7 +68,7 @@ KNOWN = 1e-3
 """Relative effect of rounding on an eigenvalue above which it determines no outlier."""
 UNRESOLVED = (
     "the matrix whose eigenvalues are the outliers has entries that differ by too many orders of magnitude for "
-    "float64 to resolve the smaller outliers; take less extreme parameters, or fewer steps"
+    "float64 to resolve the smaller outliers; try less extreme parameters, or fewer steps"
 )
 
 Places = Sequence[np.ndarray] | None
@@ -80,8 +80,8 @@ Points = Callable[[Sequence[float]], list[list[float]]]
 class Outlier:
     """An isolated eigenvalue with its residual.
 
-    `residual` is the smallest singular value of A(z), relative to its largest entry or 1; if A(z) is too large, that of
-    the eigenproblem.
+    `residual` is the smallest singular value of A(z), relative to its largest entry or 1; if A(z) is too large, it is
+    the residual of the eigenproblem.
     """
 
     z: float
@@ -112,8 +112,9 @@ class Eigenvalues:
 
     @property
     def asked(self) -> list[float]:
-        """Return the map values at which the bulk is needed: real eigenvalues, nearly real pairs, and unresolved small
-        ones."""
+        """Return the values of the scalar map at which the bulk is needed: real eigenvalues, nearly real pairs, and
+        unresolved small eigenvalues.
+        """
         return [*self.real.tolist(), *self._nearly, *self._doubtful]
 
     def placed(self, places: list[list[float]]) -> CycleSpectrum | None:
@@ -128,7 +129,7 @@ class Eigenvalues:
 class CycleSpectrum:
     """Leading eigenvalues of a cycle's matrix, the real ones among them, and the outliers of each.
 
-    meeting: whether a nearly real pair would be outliers if it met on the real axis.
+    meeting: whether a nearly real pair of eigenvalues would give outliers if it met on the real axis.
     """
 
     matrix: np.ndarray
@@ -147,7 +148,7 @@ class CycleSpectrum:
 def find_outliers(problem: SpikedProblem, spectra: Sequence[CycleSpectrum] | None = None) -> list[Outlier]:
     """Return all outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
 
-    spectra: of the cycles, if already computed.
+    spectra: the spectra of the cycles, if already computed.
     """
     probe = problem.probe
     if not probe.unknowns:
@@ -215,7 +216,8 @@ def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None
 
 
 def _long_spectrum(matrix: np.ndarray, points: Points) -> CycleSpectrum:
-    """Return the same in multiple precision, for entries that span more orders of magnitude than float64 resolves.
+    """Return the result of `cycle_spectrum` in multiple precision, for entries that span more orders of magnitude than
+    float64 resolves.
 
     Eigenvalues below the rounding of the entries are set to zero.
     """
@@ -329,14 +331,16 @@ def mapped(probe: Probe, cycle: Cycle, p: Point, z: np.ndarray, r: np.ndarray) -
 
 
 def _inverse_map(probe: Probe, cycle: Cycle, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
-    """Return 1 / s(z); saturated at `top` next to point masses, unless top is infinite."""
+    """Return 1 / s(z); saturated at `top` next to point masses unless `top` is infinite."""
     with np.errstate(divide="ignore"):
         inverse: np.ndarray = np.real(1 / mapped(probe, cycle, p, z, branch.responses(z)))
     return _saturated(inverse, top)
 
 
 def _saturated(values: np.ndarray, top: float) -> np.ndarray:
-    """Limit values smoothly to `top`: regular next to a pole, and unchanged if they are much smaller."""
+    """Limit values smoothly to `top`: the result is regular next to a pole, and unchanged where values are much
+    smaller.
+    """
     return (
         values
         if np.isinf(top)
@@ -380,13 +384,14 @@ def _filled(factor: Operator, rows: np.ndarray, columns: np.ndarray) -> np.ndarr
 
 
 def _put(factors: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Permute rows and columns of factors consistently; the columns of the last match the rows of the first."""
+    """Permute rows and columns of factors consistently; the columns of the last factor match the rows of the first."""
     ends = zip(factors, places, [*places[1:], places[0]], strict=True)
     return [x[np.ix_(rows, columns)] for x, rows, columns in ends]
 
 
 def cycle_factors(problem: SpikedProblem, cycle: Cycle, places: Places = None) -> tuple[np.ndarray, ...]:
-    """Return matrices whose product has the outliers' eigenvalues; applying them in turn is cheaper than the product.
+    """Return matrices whose product has the outliers' eigenvalues; applying them in turn is cheaper than applying the
+    product.
 
     places: permutation of the rows of each factor, and of the columns of the one before it.
     """
@@ -469,7 +474,8 @@ def _preimages(p: Point, cycle: Cycle, values: Sequence[float]) -> list[list[flo
 
 
 def real_roots(coefficients: Sequence[float]) -> list[float] | None:
-    """Return the real roots of a polynomial, highest power first; None if it vanishes identically or is not finite.
+    """Return the real roots of a polynomial, given with the highest power first; None if it vanishes identically or is
+    not finite.
 
     A relatively tiny leading coefficient is dropped: its root is at infinity.
     """
@@ -521,8 +527,7 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
         return matrices
 
     def growth(near: float, nearer: float, root: int = 2) -> np.ndarray:
-        """Return the exponent with which each row grows between two points whose distances differ by a factor
-        of 100."""
+        """Return the exponent of growth of each row between two points; their distances differ by a factor of 100."""
         rows = np.max(np.abs(real_matrices(np.array([near, nearer]))), axis=2)
         with np.errstate(all="ignore"):
             power = np.round(root * np.log(rows[1] / rows[0]) / np.log(100.0)) / root
@@ -554,7 +559,7 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
 
 
 def _ends_outside(problem: SpikedProblem, distance: float) -> list[tuple[float, int]]:
-    """Return edges and point masses of the bulk, each once, with a side that is free within `distance`."""
+    """Return edges and point masses of the bulk, each once, with a side on which nothing else is within `distance`."""
     ends: dict[float, int] = {}
     for low, high in problem.excluded:
         for at, side in ((low, -1), (high, 1)):
@@ -586,7 +591,7 @@ def _inside_contour(coefficients: np.ndarray) -> tuple[list[float], bool]:
     """Return the real eigenvalues in [-1, 1] of a matrix of Chebyshev series by Beyn's method, and whether it finds as
     many eigenvalues inside the contour as the argument principle counts.
 
-    It takes two moments of the inverse on an ellipse, applied to more vectors than there are eigenvalues inside. The
+    It uses two moments of the inverse on an ellipse, applied to more vectors than there are eigenvalues inside. The
     series is real, so the lower half of the ellipse mirrors the upper one.
     """
     turn = np.exp(2j * np.pi * (np.arange(CONTOUR_NODES // 2) + 0.5) / CONTOUR_NODES)
@@ -658,7 +663,7 @@ def _position_error(problem: SpikedProblem, z: float) -> float:
 
 
 def _merged(by_path: list[list[float]], same: Callable[[float, float], bool]) -> list[float]:
-    """Merge the zeros from several paths; each has the largest multiplicity that any path has."""
+    """Merge the zeros from several paths; each has the largest multiplicity that it has on any path."""
     clusters: list[float] = []
     for z in sorted(z for group in by_path for z in group):
         if not clusters or not same(clusters[-1], z):

@@ -31,7 +31,7 @@ class Lost(Exception):
 
 
 class Sloped(Protocol):
-    """A matrix A and its derivative A' in z as linear operators."""
+    """A matrix A and its derivative A' with respect to z, as linear operators."""
 
     def right(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return A v and A' v."""
@@ -93,7 +93,7 @@ class FollowedBlock:
 class FollowedZeros:
     """Zeros of a nearby matrix with their null vectors.
 
-    The zeros are centre plus the eigenvalues of `step`; slope: A' between the vectors.
+    The zeros are centre plus the eigenvalues of `step`; slope: the matrix elements of A' between the vectors.
     """
 
     zeros: np.ndarray
@@ -157,8 +157,8 @@ def follow_eigenvalues(block: FollowedBlock, matrix: ShiftedProduct) -> Followed
 def follow_zeros(block: FollowedBlock, centre: float, matrices: Matrices, count: int) -> list[FollowedZeros]:
     """Return the zeros of several nearby A(z) that continue a zero at `centre`.
 
-    matrices(numbers, points): A and A' of these problems, each at its point. They advance together, because one solve
-    of the bulk serves many points.
+    matrices(numbers, points): A and A' of these problems, each at its point. All problems advance together, because one
+    solve of the bulk serves many points.
     """
     passes = [_passes(block, centre) for _ in range(count)]
     points = {k: next(one) for k, one in enumerate(passes)}
@@ -174,7 +174,9 @@ def follow_zeros(block: FollowedBlock, centre: float, matrices: Matrices, count:
 
 
 def _passes(block: FollowedBlock, centre: float | None) -> Generator[float, Sloped, FollowedZeros]:
-    """Yield points at which the matrix is needed until the zeros converge; without a centre it is M - z at z = 0."""
+    """Yield points at which the matrix is needed until the zeros converge; without a centre the matrix is M - z at z =
+    0.
+    """
     right, left = block.right, block.left
     here, before = centre or 0.0, None
     for _ in range(PASSES):

@@ -3,7 +3,7 @@
 The matrix is a product of factors and is applied to vectors only. Its leading eigenvalues come from Arnoldi's method;
 those of earlier times, whose factors are leading blocks of the last ones, start from the results of later times. Errors
 need derivatives only: to first order, the shift of an eigenvalue in a replicate is the matrix element of the difference
-to the mean between left and right vectors of the mean, and that difference is never formed. Large differences, such as
+to the mean between left and right vectors of the mean, and the difference is never formed. Large differences, such as
 those of responses to noises of small variance, have second-order effects: they repel eigenvalues, like noise, or create
 new ones. Order parameters that differ by more than a small step, such as those of half of the sites, are solved
 separately.
@@ -52,8 +52,9 @@ Shapes = dict[OrderKey, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class LargeSpectrum:
-    """Outliers of the last time, those of each replicate, and both at all times if requested; rows of the largest
-    matrix."""
+    """Outliers of the last time, those of each replicate, and both at all times if requested; also the number of rows
+    of the largest matrix.
+    """
 
     outliers: list[Outlier]
     replicas: Replicas
@@ -124,8 +125,9 @@ def _replicate_method(off: list[float]) -> ReplicateMethod:
 
 @dataclass(frozen=True)
 class _Found:
-    """Results for one cycle: outliers of the last time, by time those of the mean and those of each replicate, and the
-    deviation of the first-order changes of replicates from differences, in standard errors, if there are replicates."""
+    """Results for one cycle: outliers of the last time, outliers of the mean and of each replicate by time, and, if
+    there are replicates, the deviation of their first-order changes from finite differences in standard errors.
+    """
 
     last: int
     outliers: list[Outlier]
@@ -141,7 +143,7 @@ class _Found:
 @dataclass(frozen=True)
 class _Vectors:
     """Leading eigenvalues of the mean at one time, and left and right vectors at which replicates may have outliers.
-    start: some further right vectors."""
+    start: additional right vectors."""
 
     right: Leading
     left: np.ndarray | None
@@ -240,8 +242,8 @@ class _OfCycle:
         tell: Report,
     ) -> float:
         """Return the deviation, in standard errors, of first-order changes of replicates at the last time from
-        differences with updated vectors. If it is too large, differences are used instead. here: eigenvalues of the
-        mean; slopes: their derivatives, by replicate."""
+        differences with updated vectors. If the deviation is too large, differences are used instead. here: eigenvalues
+        of the mean; slopes: their derivatives, by replicate."""
         errors = np.maximum(np.sqrt(np.sum(np.square(list(slopes.values())), axis=0)), 1e-9 * np.abs(here))
 
         def difference(number: int) -> np.ndarray:
@@ -263,8 +265,10 @@ class _OfCycle:
         return off
 
     def _improved(self, matrix: Operator, vectors: _Vectors) -> np.ndarray:
-        """Return eigenvalues of a matrix of the last time, with rows in natural order, from right vectors that products
-        turn towards its own, as far as other eigenvalues are smaller."""
+        """Return eigenvalues of a matrix of the last time, with rows in natural order.
+
+        The right vectors are improved by products with the matrix, which suppress smaller eigenvalues.
+        """
         assert vectors.left is not None, "requested only if there are some"
         right, left = self._natural(vectors.right.vectors), self._natural(vectors.left)
         images = matrix.apply(right)
@@ -288,12 +292,12 @@ class _OfCycle:
         return {time: sorted(zs, reverse=True) for time, zs in zip(values, places, strict=True)}
 
     def _again(self, matrix: Operator, start: np.ndarray) -> list[float]:
-        """Return eigenvalues of a matrix near that of the mean by a new solution; start: vectors of the mean."""
+        """Return eigenvalues of a matrix near that of the mean by a new solution. start: vectors of the mean."""
         found = self._leading(matrix, start, WITHIN)
         return self._real(found.small, found.found)
 
     def _vectors(self, at_time: Callable[[int], Operator], wanted: bool, tell: Report) -> dict[int, _Vectors]:
-        """Return the vectors of all times, the last one first; wanted: whether replicates will be requested."""
+        """Return the vectors of all times, the last time first. wanted: whether replicates will be requested."""
         found: dict[int, _Vectors] = {}
         start = left_start = None
         last = self.times[-1]
@@ -319,13 +323,13 @@ class _OfCycle:
             raise Lost("eigenvalues near the edge lie too close together") from None
 
     def _real(self, matrix: np.ndarray, values: np.ndarray) -> list[float]:
-        """Return real eigenvalues that may belong to outliers; matrix: a small one that has them."""
+        """Return the real eigenvalues of a small matrix that may belong to outliers."""
         large = values[np.abs(values) >= self.floor]
         found: list[float] = real_among(matrix, large).tolist() if len(large) else []
         return found
 
     def _check_floor(self, values: Sequence[float]) -> None:
-        """Raise if smaller eigenvalues may have outliers too; those below the map at every edge have none."""
+        """Raise if smaller eigenvalues may belong to outliers, too; eigenvalues below the map at every edge do not."""
         if any(self.points(values)):
             raise Lost("an eigenvalue smaller than those at the edges belongs to an outlier")
 
@@ -362,8 +366,9 @@ class _Ends:
         self.sizes = None if restriction is None else restriction.sizes
 
     def smalls(self, matrix: Operator) -> dict[int, np.ndarray]:
-        """Return the matrix of each time between its vectors; matrix: that of the last one, with rows in natural
-        order."""
+        """Return the matrix elements of each time between its vectors. matrix: the matrix of the last time, with rows
+        in natural order.
+        """
         if self.appearing is None or self.sizes is None:
             return {time: one.small(matrix.apply(one.right.vectors)) for time, one in self.vectors.items()}
         widths = [one.right.vectors.shape[1] for one in self.vectors.values()]
@@ -389,7 +394,7 @@ class _Ends:
 
 
 def _null_space(matrix: np.ndarray, s: float, count: int) -> np.ndarray:
-    """Return orthonormal vectors that a small matrix maps to s times themselves."""
+    """Return orthonormal eigenvectors of a small matrix with eigenvalue s."""
     found: np.ndarray = np.linalg.svd(matrix - s * np.eye(len(matrix)))[2][-count:].T
     return found
 
@@ -400,7 +405,7 @@ def _moving_most(slopes: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
 
 
 def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Return the nearest other value for each value; the value itself if there is none."""
+    """Return, for each value, the nearest of the other values, or the value itself if it is the only one."""
     if not len(others):
         return values
     found: np.ndarray = np.asarray(others)[np.argmin(np.abs(np.subtract.outer(values, others)), axis=1)]

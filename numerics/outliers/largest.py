@@ -28,14 +28,16 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     none.
 
     First derivatives come from the null vectors of A(z), degenerate outliers included. Second derivatives would need
-    those of the vectors and are NaN.
+    derivatives of the vectors and are NaN.
     """
     probe, bulk = matrix.probe, matrix.bulk
     continued = continuation_program(bulk)
     responses = implicit(lambda place, r: residual_of(bulk, place[0], place[1], r))
 
     def largest(p: Point, trained: Order) -> tuple[Array, tuple[Array, ...]]:
-        """Return the outlier; and again, with the responses there and the number of outliers at this place."""
+        """Return the outlier, and the data for its derivatives: the outlier, the responses there, and the number of
+        outliers at this point.
+        """
         p, trained = at_one_label(probe, p, trained)
         zs, maps = zip(*(_places(p, trained, cycle) for cycle in probe.cycles), strict=True)
         z = jnp.concatenate(zs)
@@ -55,7 +57,7 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
         return top, (top, r[which], jnp.sum(outside & (jnp.abs(z - top) <= SAME * jnp.abs(top))))
 
     def moved(known: tuple[Array, ...], p: Point, trained: Order) -> Array:
-        """Return the mean of the outliers at one place to first order, up to a constant."""
+        """Return the mean of the outliers at one point to first order, up to a constant."""
         top, r, count = known
         p, trained = at_one_label(probe, p, trained)
 

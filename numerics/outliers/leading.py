@@ -33,7 +33,8 @@ class Leading:
     """Eigenvalues, descending in modulus, the first `count` converged, with an orthonormal basis of their invariant
     subspace.
 
-    M vectors = vectors small for the converged ones, and approximately for the others, up to a gap.
+    The relation M vectors = vectors small holds for the converged eigenvalues, and approximately for the others up to a
+    gap.
     """
 
     values: np.ndarray
@@ -62,7 +63,7 @@ def leading(
         size: its number of rows.
         floor: smallest modulus.
         start: columns to begin with.
-        within: residual relative to the largest eigenvalue.
+        within: tolerance of the residual relative to the largest eigenvalue.
     """
     rng, columns = np.random.default_rng(0), COLUMNS
     block = np.zeros((size, 0)) if start is None else start
@@ -98,7 +99,7 @@ def leading(
 
 
 def _of_all(matrix: np.ndarray, floor: float) -> Leading:
-    """Return the same for a small matrix, from its full eigenvalue decomposition."""
+    """Return the result of `leading` for a small matrix, from its full eigenvalue decomposition."""
     values = np.linalg.eigvals(matrix)
     values = values[np.argsort(-np.abs(values), kind="stable")]
     sizes = np.abs(values)
@@ -109,10 +110,10 @@ def _of_all(matrix: np.ndarray, floor: float) -> Leading:
 
 
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the span of columns from the eigenvectors of their Gram matrix, applied twice.
+    """Return an orthonormal basis of the span of columns from the eigenvectors of their Gram matrix, in two passes.
 
-    Matrix products take less time than Householder reflections. Linearly dependent columns leave rounding, which the
-    second pass normalises.
+    Matrix products take less time than Householder reflections. Linearly dependent columns leave rounding errors, which
+    the second pass normalises.
     """
     basis = columns
     for _ in range(2):

@@ -125,9 +125,9 @@ def distance_to_zero(matrix: np.ndarray, slope: np.ndarray, rounding: float) -> 
     """Return an estimate of the distance in z to the nearest zero of det A(z), given A, A' and the relative rounding of
     entries.
 
-    It is the larger of two that do not depend on the scale of rows and columns: the inverse of the spectral radius of
-    A^-1 A', and Newton's step for det A, the inverse of its trace. The spectral radius alone also grows beside a pole
-    of A(z) where det A does not vanish.
+    It is the larger of two estimates that do not depend on the scale of rows and columns: the inverse of the spectral
+    radius of A^-1 A', and Newton's step for det A, the inverse of its trace. The spectral radius alone also grows near
+    a pole of A(z), where det A does not vanish.
     """
     signs = np.random.default_rng(0).choice([-1.0, 1.0], matrix.shape)
     try:

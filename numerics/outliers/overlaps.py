@@ -27,7 +27,9 @@ with a sharp cutoff samples would differ by a whole direction."""
 
 @in_float64
 def spike_overlaps(found: Sequence[Pole]) -> list[Sides]:
-    """Return for each outlier the squared overlap of its right and left vector; equal outliers share their mean."""
+    """Return for each outlier the squared overlap of its right and left vector; equal outliers get the mean of their
+    overlaps.
+    """
     return [seen for pole in found for seen in [_overlaps(pole)] * pole.count]
 
 
@@ -87,8 +89,9 @@ def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 def _spanned(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return lengths of the spikes, and the directions of unit spikes with their eigenvalues and weights, in ascending
-    order."""
+    """Return the lengths of the spikes, and the principal directions of the unit spikes with their eigenvalues and
+    weights, in ascending order.
+    """
     lengths = np.sqrt(np.diagonal(gram))[:, None]
     weights, directions = np.linalg.eigh((gram + gram.T) / 2 / (lengths * lengths.T))
     there = weights > 0

@@ -65,7 +65,7 @@ class Interval:
 def intervals_outside(
     excluded: Sequence[tuple[float, float]], roots: Mapping[float, int] | None = None
 ) -> list[Interval]:
-    """Return the complement of the excluded intervals; roots: exponents q at ends where it is not 2."""
+    """Return the complement of the excluded intervals. roots: the exponent q at ends where it is not 2."""
     ends, root = sorted(excluded), roots or {}
     low, high = ends[0][0], max(top for _, top in ends)
     unit = high - low or abs(high) or 1.0
@@ -134,13 +134,13 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
         if len(open_ones) + len(converged) > MOST:
             raise NumericalError(
                 "a function of z outside the bulk is not smooth on the real axis, so its zeros are uncertain; "
-                "take other parameters"
+                "try other parameters"
             )
     return converged
 
 
 def places_of(value: float, pieces: Sequence[ChebyshevPanel]) -> list[tuple[ChebyshevPanel, float]]:
-    """Return where a real function on panels takes a value: panels, and places in [-1, 1]."""
+    """Return where a real function on panels takes a value: the panels, and the positions in [-1, 1]."""
     places = []
     for panel in pieces:
         coefficients = panel.coefficients.copy()

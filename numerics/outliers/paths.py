@@ -66,7 +66,7 @@ class Course:
     """Outliers at every time, and those of Monte Carlo replicates.
 
     Attributes:
-        replicas: the same for each replicate, if requested.
+        replicas: the outliers of each replicate, if requested.
         anew: number of times at which replicates were solved in full instead of continued.
         unknown: number of times at which replicates have no outliers, because matrices are too large.
     """
@@ -133,8 +133,8 @@ def _by_restriction(
 class _CycleCourse:
     """The eigenvalues of a cycle at all times.
 
-    followed: by time those eigenvalues of each replicate to which outliers belong. trusted: whether they agree with
-    replicates solved in full.
+    followed: by time, the eigenvalues of each replicate to which outliers belong. trusted: whether they agree with
+        replicates solved in full.
     """
 
     problem: SpikedProblem
@@ -165,9 +165,10 @@ class _CycleCourse:
         return [partial(self.restriction.at, time, *other) for other in self._others]
 
     def complete(self, tell: Callable[[float, str], None]) -> dict[int, list[float]]:
-        """Return by time the real eigenvalues to which outliers may belong, as far as a bound proves completeness.
+        """Return, by time, the real eigenvalues to which outliers may belong, for the times at which a bound proves
+        completeness.
 
-        The subspace and the powers start from those of the time before. After each successive failure twice as many
+        The subspace and the powers start from those of the preceding time. After each successive failure twice as many
         times are skipped.
         """
         count, by_time = self.steps.count, dict[int, list[float]]()
@@ -225,8 +226,9 @@ class _CycleCourse:
                 yield from zip(times, _spectra(eigenvalues, self.points), strict=True)
 
     def follow(self, time: int, spectrum: CycleSpectrum) -> None:
-        """Continue the eigenvalues of a time to the replicates, and occasionally check one of these against its full
-        solution."""
+        """Continue the eigenvalues of a time to the replicates, and occasionally check a replicate against its full
+        solution.
+        """
         if not self.trusted:
             return
         products = self._products(time)
@@ -281,7 +283,7 @@ def _spectra(eigenvalues: Sequence[Eigenvalues], points: Points) -> list[CycleSp
 
 
 def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: Early | None) -> list[float]:
-    """Return candidate outliers at the last and at all times, at which the bulk is needed."""
+    """Return candidate outliers at the last time and at all times; the bulk is needed at these points."""
     places = []
     for number, cycle in enumerate(problem.probe.cycles):
         at_times = early[number].values() if early else ()

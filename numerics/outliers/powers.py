@@ -57,7 +57,7 @@ class Powers:
         return len(self.norms)
 
     def restart(self, matrix: np.ndarray) -> None:
-        """Begin with another matrix, and no higher powers."""
+        """Start again with another matrix, without higher powers."""
         self.rows = len(matrix)
         self.cut(0)
         self._append(matrix, 0.0)

@@ -44,7 +44,7 @@ class SpikedProblem:
 
     @cached_property
     def roots(self) -> dict[float, int]:
-        """For each end of the bulk the q for which all functions are smooth in (distance)^(1/q)."""
+        """For each end of the bulk, the q for which all functions are smooth in (distance)^(1/q)."""
         bulk = [(low, high) for low, high in self.excluded if high > low]
         pairs = zip(bulk, roots_of(self.branch, bulk), strict=True)
         return {end: root for ends, roots in pairs for end, root in zip(ends, roots, strict=True)}
@@ -90,14 +90,14 @@ class SpikedProblem:
 
     @cached_property
     def radius(self) -> float:
-        """Half the width of the bulk; without intervals the largest point mass, or 1."""
+        """Half the width of the bulk, or without intervals the modulus of the largest point mass, or 1."""
         bulk = [end for low, high in self.excluded if high > low for end in (low, high)]
         if bulk:
             return (max(bulk) - min(bulk)) / 2
         return max((abs(at) for at, _ in self.excluded), default=0.0) or 1.0
 
     def resolution(self, z: float) -> float:
-        """Return the tolerance of a zero of det A(z) at z; beside an end of the bulk it scales with the distance."""
+        """Return the tolerance of a zero of det A(z) at z; near an end of the bulk it scales with the distance."""
         away = abs(z - self.nearest_edge(z)) if self.excluded else np.inf
         return float(min(BESIDE * away, SAME * (self.radius + abs(z))))
 
@@ -162,7 +162,7 @@ def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = 
     try:
         moved = np.linalg.solve(by_r, -by_z)  # dr/dz by the implicit function theorem
     except np.linalg.LinAlgError:
-        raise NumericalError(f"the bulk equations are singular at z = {z:.6g}; take other parameters") from None
+        raise NumericalError(f"the bulk equations are singular at z = {z:.6g}; try other parameters") from None
     matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), read(problem.order))
     return np.asarray(matrix), np.asarray(slope)
 

@@ -59,11 +59,9 @@ def replica_outliers(
     outliers: list[float],
     nearby: Nearby,
 ) -> Replicas:
-    """Return the outliers at order parameters near those of a problem, whose cycles have these spectra, and these
-    outliers.
-
-    The most distant one is solved again as a check. If that disagrees, or if the outliers of one cannot be continued or
-    differ in number, all are solved again.
+    """Return the outliers at order parameters near those of a problem, whose cycles have these spectra and these
+    outliers. The most distant set of order parameters is solved again as a check. If it disagrees, or if outliers
+    cannot be continued or change in number, all sets are solved again.
     """
     orders = nearby.orders
     try:
@@ -153,8 +151,7 @@ def followed_eigenvalues(
 ) -> list[list[float]]:
     """Return real eigenvalues of matrices near that of a spectrum, as far as they may belong to an outlier.
 
-    edges: of the bulk, as values of the scalar map. products: create each matrix, as factors. Lost: if eigenvalues
-    cannot be continued.
+    edges: the edges of the bulk, as values of the scalar map. products: functions that create each matrix, as factors.
     """
     outlying = np.array([bool(zs) for zs in spectrum.places], bool)
     marks = np.concatenate([spectrum.real[outlying], edges])

@@ -24,8 +24,9 @@ CODED_BITS, FEWEST_BITS = 1000, 8
 
 @dataclass(frozen=True)
 class Steps:
-    """The dependence of a problem on time: its number of steps, under the name of that parameter, and the entries per
-    time step along each axis of the order parameters."""
+    """The dependence of a problem on time: the number of steps, the name of that parameter, and the entries per time
+    step along each axis of the order parameters.
+    """
 
     name: str
     count: int
@@ -37,7 +38,7 @@ class _Structure:
     """The assignment of rows and columns of a cycle's factors to times.
 
     nested: whether the factors of every time are leading blocks of those of the last one, with rows and columns in the
-    order `appearing`; sizes: of those blocks by time. bytes: of all factors.
+    order `appearing`; sizes: the sizes of these blocks by time. bytes: the memory of all factors.
     """
 
     nested: bool
@@ -47,7 +48,9 @@ class _Structure:
 
     @staticmethod
     def of(nested: bool, births: Sequence[np.ndarray], count: int) -> _Structure:
-        """births: for rows of each factor the first time at which they are nonzero, after the last one if never."""
+        """births: for the rows of each factor, the first time at which they are nonzero (one after the last time if
+        they never are).
+        """
         rows = [len(birth) for birth in births]
         return _Structure(
             nested,
@@ -99,8 +102,9 @@ def _alive(factors: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 class _Drawn(Mapping[OrderKey, np.ndarray]):
-    """Order parameters without zeros, drawn on first access because all together may be large; changed: a function
-    applied to each."""
+    """Order parameters without zeros, drawn on first access because together they may be large. changed: a function
+    applied to each of them.
+    """
 
     def __init__(self, shapes: Shapes, changed: Callable[[OrderKey, np.ndarray], np.ndarray] | None = None) -> None:
         self.shapes, self.changed = dict(shapes), changed
@@ -120,9 +124,10 @@ class _Drawn(Mapping[OrderKey, np.ndarray]):
 def _coded_births(
     cycle: Cycle, p: Point, shapes: Shapes, strides: Mapping[OrderKey, Strides], count: int
 ) -> list[np.ndarray]:
-    """Return the births of rows and columns from one set of factors: entries of order parameters decrease with their
-    time, so the largest entry of a row encodes its birth. If entries are products of order parameters the code is
-    wrong, which `_are_nested` detects."""
+    """Return the first times of rows and columns from one set of factors: entries of order parameters decrease with
+    their time, so the largest entry of a row encodes its first time. If entries are products of order parameters the
+    encoding fails, which `_are_nested` detects.
+    """
     bits = CODED_BITS // count
 
     def coded(key: OrderKey, x: np.ndarray) -> np.ndarray:
@@ -159,8 +164,9 @@ def _are_nested(
     births: Sequence[np.ndarray],
     count: int,
 ) -> bool:
-    """Return whether factors of a few times are nonzero where births predict it, and act on vectors there like those of
-    the last time."""
+    """Return whether factors of a few times are nonzero where the first times of rows and columns predict it, and act
+    there like the factors of the last time.
+    """
     times = sorted({1, max(1, count // 3), max(1, 2 * count // 3)})
     vectors = [np.random.default_rng(k).standard_normal(len(birth)) for k, birth in enumerate(births)]
 
@@ -267,7 +273,7 @@ def products(
     Each change has low rank, so that all products cost little more than the last one.
 
     Args:
-        factors: of the last time.
+        factors: the factors of the last time.
         sizes: rows of each block by time; its columns are the rows of the next one.
     """
     whole = [np.array(factors[-1])]  # products of the last factors, the longest one last

@@ -28,17 +28,17 @@ Early = Sequence[Mapping[int, Eigenvalues | None]]
 
 @dataclass(frozen=True)
 class SolvedCycles:
-    """The eigenvalues of each cycle at the last time, none if no outlier belongs to any of them, and at all times if
-    those are solved together."""
+    """The eigenvalues of each cycle at the last time (none if no outlier belongs to any of them), and at all times if
+    these are solved together.
+    """
 
     last: list[Eigenvalues]
     early: Early | None
 
 
 def solve_cycles(problems: Sequence[SpikedProblem], steps: Steps | None) -> list[SolvedCycles | None]:
-    """Return the eigenvalues of the cycles of problems that differ in parameters and order parameters alone.
-
-    A problem whose entries are too large to be squared has None. steps: if outliers are needed at all times.
+    """Return the eigenvalues of the cycles of problems that differ only in parameters and order parameters; None for a
+    problem whose entries are too large to be squared. steps: given if outliers are needed at all times.
     """
     try:
         return _solved(problems, steps)
@@ -102,7 +102,7 @@ def _at_all_times(
 def _outlying(
     matrices: np.ndarray, radii: np.ndarray, solve: Callable[[np.ndarray], Eigenvalues]
 ) -> list[Eigenvalues | None]:
-    """Return the eigenvalues of each matrix; None if all are proved to lie within its radius."""
+    """Return the eigenvalues of each matrix; None if all of them are proved to lie within its radius."""
     within = np.zeros(len(matrices), bool)
     if len(matrices[0]) <= ALL_EIGENVALUES:
         within = are_within(matrices, radii)

@@ -30,7 +30,7 @@ QUICK = bool(os.environ.get("NOTEBOOK_QUICK"))
 
 
 def size(full: Size, quick: Size) -> Size:
-    """Return the first in a full run, the second in a quick one."""
+    """Return the first value in a full run of a notebook, the second in a quick one."""
     return quick if QUICK else full
 
 
@@ -63,7 +63,7 @@ def mean_and_error(draws: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 class Agreement:
-    """Collects comparisons of theory with simulation; `check` prints them and fails if one is too far off."""
+    """Collects comparisons of theory with simulation; `check` prints them and fails if a difference is too large."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, float, float, float, float]] = []
@@ -71,8 +71,9 @@ class Agreement:
     def add(
         self, what: str, theory: float, draws: ArrayLike, theory_error: float = 0.0, allowance: float = 0.0
     ) -> None:
-        """Add a comparison; draws: one number per seed; allowance: for finite-size corrections, such as 3 / N times the
-        value."""
+        """Add a comparison. draws: one number per seed. allowance: an additional tolerance for finite-size corrections,
+        such as 3 / N times the value.
+        """
         mean, error = mean_and_error(draws)
         self.rows.append((what, float(theory), float(mean), math.hypot(float(error), theory_error), allowance))
 

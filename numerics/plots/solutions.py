@@ -74,7 +74,7 @@ def draw_comparison(
 
 
 def name_of_layer(label: str) -> str:
-    """Return the name of a layer: a numbered one is called layer."""
+    """Return the name of a layer; a number is preceded by the word layer."""
     return f"layer {label}" if label.isdigit() else label
 
 
@@ -98,7 +98,7 @@ def can_be_drawn(tex: str) -> bool:
 
 
 def wrapped(title: str, width: int) -> str:
-    """Return a title in lines that break after commas, or between words without any; formulas are not broken."""
+    """Return a title broken into lines after commas or, without any, between words; formulas are not broken."""
     parts = [f"{part}," for part in title.split(", ")] if ", " in title else title.split(" ")
     parts[-1] = parts[-1].removesuffix(",") if ", " in title else parts[-1]
     lines = [""]
@@ -151,7 +151,7 @@ def _draw_layer(
 
 
 def are_spread(outliers: list[float], bulk: Interval) -> bool:
-    """Return whether some outliers are so much farther from the bulk than others that a linear axis merges these."""
+    """Return whether some outliers are so far from the bulk that the others would merge on a linear axis."""
     away = sorted(abs(z - (bulk[0] + bulk[1]) / 2) for z in outliers)
     return len(away) > 1 and away[-1] > FAR * away[0]
 

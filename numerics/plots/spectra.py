@@ -195,9 +195,10 @@ def _draw_strip(axes: Axes, spectrum: FittedSpectrum, theory: list[float], compa
 
 
 def draw_over_depth(spectra: Sequence[FittedSpectrum], title: str, changes: Sequence[Change] = ()) -> Figure:
-    """Plot one panel per kind over depth: the bulk as a band, outliers as dots, the largest marked by its law.
+    """Plot one panel per kind of matrix over depth: the bulk as a band, outliers as dots, the largest marked according
+    to its law.
 
-    Values are relative to the upper edge of the same matrix. Single matrices share a last panel.
+    Values are relative to the upper edge of the same matrix. Kinds with a single matrix share the last panel.
     """
     from matplotlib.figure import Figure
 

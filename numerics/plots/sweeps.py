@@ -33,9 +33,12 @@ time."""
 class SweepData:
     """A quantity on a grid.
 
-    axes: the values of each parameter; values: of the grid's shape, NaN if missing; errors: their standard errors;
-    simulated, simulated_errors: those of a simulation. symbols: LaTeX of parameters. diverged: the points without any
-    result; elsewhere a missing value means that the point has no such quantity, such as an outlier below threshold.
+    axes: the values of each parameter.
+    values: an array of the grid's shape, NaN if missing; errors: their standard errors.
+    simulated, simulated_errors: the values and errors of a simulation.
+    symbols: LaTeX of parameters.
+    diverged: the points without any result; at other points a missing value means that the quantity does not exist
+        there, like an outlier below threshold.
     label: the quantity as printed on an axis.
     """
 
@@ -203,13 +206,13 @@ def _draw_map(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray, o
 
 
 def _missing(values: np.ndarray, off: np.ndarray) -> str:
-    """Return why points are hatched: they have no number, or a number off the scale."""
+    """Return why points are hatched: they diverged, or their value is off the scale."""
     finite = np.isfinite(values[off])
     return "off scale" if finite.all() else "diverged or off scale" if finite.any() else "diverged"
 
 
 def _borders(places: np.ndarray) -> np.ndarray:
-    """Return the ends of cells around ascending or descending positions."""
+    """Return the boundaries of cells around ascending or descending positions."""
     if len(places) == 1:
         return np.array([places[0] - 0.5, places[0] + 0.5])
     middles = (places[:-1] + places[1:]) / 2
@@ -221,7 +224,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def _places(values: Sequence[Any]) -> np.ndarray:
-    """Return axis positions of values: numbers as they are, words by index."""
+    """Return the positions of values on an axis: numbers unchanged, words by their index."""
     if _are_numbers(values):
         return np.array(values, float)
     return np.arange(len(values), dtype=float)

@@ -140,6 +140,8 @@ def _draw_path(panel: Axes, layer: Layer, axis: str) -> None:
     for time, now in enumerate(path):
         panel.plot([time] * len(now), now, "o", color=BLUE, markersize=3)
     panel.set_xlim(-0.5, len(path) - 0.5)
+    low, high = panel.get_ylim()
+    panel.set_ylim(low, high + 0.15 * (high - low))  # room for the legend above the outliers
     _label(panel, _of("outliers", layer.label), "time", axis)
 
 
@@ -151,7 +153,7 @@ def draw_bulk_path(panel: Axes, layer: Layer, times: int) -> None:
         when, lows, highs = np.array(bars).T
         panel.bar(when, highs - lows, 1.0, lows, color=GREY, linewidth=0, label=label)
         panel.use_sticky_edges = False
-        panel.legend(frameon=False, fontsize=8)
+        panel.legend(frameon=False, fontsize=8, loc="upper left")
 
 
 def _draw_series(panel: Axes, name: str, values: Any, errors: Any) -> None:
@@ -165,8 +167,12 @@ def _draw_series(panel: Axes, name: str, values: Any, errors: Any) -> None:
 
 
 def _label(panel: Axes, title: str, x: str, y: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     panel.set_title(title, fontsize=10)
     panel.set_xlabel(x)
+    if x == "time":
+        panel.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
     panel.set_ylabel(y)
     panel.spines[["top", "right"]].set_visible(False)
 

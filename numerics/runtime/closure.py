@@ -18,8 +18,8 @@ Array = Any
 class Closure(ABC):
     """Operations of a forward pass at one point, for a number of times.
 
-    `state` is the loop state by name, and `t` the current time. Numbers with labels have one axis for them, a row or a
-    column as required by the closure.
+    `state` is the loop state by name, and `t` the current time. Numbers with labels are a row or a column, as the
+    closure requires.
     """
 
     t: Array

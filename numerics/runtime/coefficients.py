@@ -1,5 +1,4 @@
-"""Coefficients of updated weights without a closed form, as linear recursions over training times; tables over
-times."""
+"""Coefficients of updated weights without a closed form, as tables over training times from linear recursions."""
 
 from __future__ import annotations
 

@@ -62,8 +62,9 @@ def no_reach(count: int) -> np.ndarray:
 
 
 def reach_of(entries: tuple[Array, ...]) -> Array:
-    """Return for each diagonal entry its minimum and maximum over the sites, the number of sites near each, the number
-    of point masses, and the largest point masses."""
+    """Return, for each diagonal entry, its minimum and maximum over the sites, the number of sites near either end, the
+    number of point masses, and the largest of them.
+    """
     whole = jnp.concatenate([jnp.reshape(x, (-1, 1)) for x in entries], axis=1)
     low, high = jnp.min(whole, axis=0), jnp.max(whole, axis=0)
     near = SAME * (high - low)
@@ -88,7 +89,7 @@ def _often(numbers: Array, most: int) -> Array:
 
 
 def widened(reach: np.ndarray) -> np.ndarray:
-    """Return the range for all passes from that of one: an end with few sites is moved outwards."""
+    """Return the range used in all passes from that of one pass; an end with few sites is moved outwards."""
     low, high, lowest, highest, often, *alike = np.asarray(reach)
     if np.any(often > len(alike)):
         raise ValueError(f"{int(np.max(often))} different numbers")
@@ -284,8 +285,8 @@ def twice_by_value(
     last: int,
     tolerance: Any,
 ) -> dict[tuple[int, int], Array]:
-    """Return second mean derivatives with respect to the noises of two random matrices (or one) by node, for each pair
-    of noises.
+    """Return mean second derivatives with respect to the noises of one or two random matrices by node, for each pair of
+    noises.
 
     The covariance of the noises, the same at all sites, is subtracted: it is not a derivative.
     """

@@ -40,8 +40,9 @@ past."""
 
 @dataclass(frozen=True)
 class NoiseBlock:
-    """Position of a noise or source: times x labels entries from `start` on in a row of length `size`, and from `place`
-    on in the covariance of its random matrix."""
+    """Position of a noise or source with times x labels entries: they begin at `start` in a row of length `size`, and
+    at `place` in the covariance of the random matrix.
+    """
 
     start: int
     place: int
@@ -331,7 +332,9 @@ def part_before(rows: Array, block: NoiseBlock, count: int) -> Array:
 
 
 def part_by_group(rows: Array, block: NoiseBlock, count: int) -> Array:
-    """Return the same per group, times its weight: groups x rows x entries."""
+    """Return the coefficients of rows on a noise or source per group, times the weight of the group: groups x rows x
+    entries.
+    """
     each = rows.reshape(len(rows), block.groups, block.size // block.groups)
     return jnp.einsum("lgk,g->glk", each[:, :, block.start : block.start + count], block.weights)
 
@@ -344,7 +347,7 @@ def products_by_group(seen: Array, rows: Array, place: Site) -> Array:
 
 
 def law_of_groups(place: Site, *along: Array) -> Array:
-    """Return numbers of each group, given along a row, and the weight of the group."""
+    """Return numbers given along a row, with the weight of each group."""
     each = [x[0, :: place.size // place.groups] for x in along]
     return jnp.stack([*each, place.weights], axis=1)
 

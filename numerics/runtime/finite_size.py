@@ -1,8 +1,8 @@
 """Runtime of finite-size simulations: random draws, pasts of fields, data, means and products of vectors.
 
 A vector has two axes, sites x labels; without labels it has one column. Means over sites and data along labels are
-rows, so that sums and products broadcast. Arrays are NumPy's or JAX's, and `xp` is numpy or jax.numpy; zeros are
-NumPy's, which mix with both.
+rows, so that sums and products broadcast. Arrays are NumPy's or JAX's, and `xp` is numpy or jax.numpy; zeros are NumPy
+arrays, which combine with both.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ def _drawn(rng: np.random.Generator, law: tuple[Any, ...], shape: tuple[int, int
 
 
 def trait_of_values(rng: np.random.Generator, xp: Any, size: int, values: Any, weights: Any) -> Array:
-    """Draw one value per site by stratified sampling: each value at its weight's number of sites (up to one), in random
-    order."""
+    """Draw one value per site by stratified sampling: the number of sites with each value follows from its weight (up
+    to one site), in random order.
+    """
     law = discrete(values, weights, np)
     bounds = np.cumsum(law.weights)
     chosen = np.searchsorted(bounds / bounds[-1], _spread(rng, size), side="right")
@@ -86,8 +87,9 @@ def trait_of_density(rng: np.random.Generator, xp: Any, size: int, density: Any,
 
 
 def _spread(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Return equally spaced numbers in (0, 1) with a common random shift, in random order. Each is uniform, so that
-    means are unbiased."""
+    """Return equally spaced numbers in (0, 1) with a common random shift, in random order. Each of them is uniformly
+    distributed, so that means are unbiased.
+    """
     return (rng.permutation(size) + rng.random()) / size
 
 
@@ -102,7 +104,7 @@ def filled(value: Array, size: int, labels: int = 1) -> Array:
 
 
 class Past:
-    """A field at all times so far; zero before the start. kicks: impulses in its equation, one per time."""
+    """A field at all times so far; zero before the start. kicks: the impulses in the field's equation, one per time."""
 
     def __init__(self, size: int, labels: int = 1, kicks: Array | None = None):
         self._shape = (size, labels)
@@ -199,7 +201,7 @@ def total_along(vector: Array, size: int, behind: int) -> Array:
 
 
 def softmax(xp: Any, row: Array, size: int, behind: int) -> Array:
-    """Return exp divided by its sum along such an axis."""
+    """Return exp divided by its sum along an axis of labels, as in `total_along`."""
     values = row.reshape(len(row), -1, size, behind)
     grown = xp.exp(values - values.max(axis=2, keepdims=True))
     return (grown / grown.sum(axis=2, keepdims=True)).reshape(row.shape)

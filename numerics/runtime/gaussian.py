@@ -47,7 +47,7 @@ class GaussianFunction:
     """A law of Gaussian arguments and numbers: value(*arguments, *numbers).
 
     Attributes:
-        slopes: derivatives with respect to the arguments; None if it jumps.
+        slopes: derivatives with respect to the arguments; None if the law jumps.
         kinks: affine functions of the arguments whose zeros are kinks and jumps; None without any.
         kinds: kind of each argument.
         straight: whether it is piecewise linear in one argument.
@@ -291,8 +291,9 @@ def _column(table: Array, number: int) -> Array:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Record of a law, one row per time and label: whether it applies, mean, mean derivatives, means and covariances of
-    its arguments; then its numbers and Hermite coefficients."""
+    """Record of a law, one row per time and label: whether the law applies, its mean, its mean derivatives, means and
+    covariances of its arguments, then its numbers and Hermite coefficients.
+    """
 
     holds: Array
     mean: Array
@@ -363,8 +364,8 @@ def facts(
 ) -> Array:
     """Return the record of a law at one time, one row per label.
 
-    grams: second moments of its arguments, pair by pair (each with those up to it), as columns. at: their means. holds:
-    whether the law applies at this time; otherwise the record is zero.
+    grams: second moments of its arguments as columns, in the order of a lower triangle. at: means of the arguments.
+    holds: whether the law applies at this time; otherwise the record is zero.
     """
     means, square = _moments(law, grams, at)
     own = [_column(numbers, i) for i in range(numbers.shape[1])]
@@ -460,8 +461,8 @@ def residuals(
 ) -> Array:
     """Return covariances of the remainders of two laws: a at one time, b at other times.
 
-    crosses: cross moments of the arguments, those of b running fastest; rows for a, columns for b. shared: positions in
-    a and b of common arguments. Groups of sites, if any, run along a leading axis.
+    crosses: cross moments of the arguments, where the index of b runs fastest; rows for a, columns for b. shared:
+    positions in a and b of common arguments. Groups of sites, if any, run along a leading axis.
     """
     left, right = _Facts.of(a, here), _Facts.of(b, there)
     groups = 1 if sites is None else sites.groups
@@ -485,8 +486,8 @@ def _over_arguments(
     crosses: tuple[Array, ...],
     shared: tuple[tuple[int, int], ...],
 ) -> Array:
-    """Return these covariances by quadrature over the arguments of both laws, common ones once. Groups of sites
-    lead."""
+    """Return covariances of the remainders by quadrature over the arguments of both laws, counting common arguments
+    once. The leading axis runs over groups of sites."""
     shape = crosses[0].shape
     ka, kb, groups = a.arguments, b.arguments, shape[0]
     apart = [j for j in range(kb) if all(j != other for _, other in shared)]
@@ -553,8 +554,9 @@ def _product(
 
 
 def _series(nodes: int, left: _Facts, right: _Facts, cross: Array) -> Array:
-    """Return these covariances for two Hermite series: the sum over degrees of products of coefficients times rho^k
-    (Mehler). Groups of sites lead."""
+    """Return covariances of the remainders for two Hermite series: the sum over degrees k of products of coefficients
+    times rho^k (Mehler). The leading axis runs over groups of sites.
+    """
     groups = cross.shape[0]
 
     def apart(x: Array) -> Array:
@@ -579,8 +581,9 @@ FARTHEST = 39.0
 
 
 def _kinks_of(nodes: int, law: GaussianFunction, facts: _Facts) -> tuple[Array, Array, Array]:
-    """Return the standardised positions of kinks and jumps of a piecewise linear law, the jumps, and the changes of
-    slope; one row per label."""
+    """Return, for a piecewise linear law, the standardised positions of kinks and jumps, the heights of the jumps, and
+    the changes of slope; one row per label.
+    """
     assert law.kinks is not None
     mean, size = facts.at[0], _root(facts.covariance[0][0])
     numbers = facts.numbers(law, nodes)
@@ -609,7 +612,9 @@ def _kinks_of(nodes: int, law: GaussianFunction, facts: _Facts) -> tuple[Array, 
 def _between_kinks(
     nodes: int, a: GaussianFunction, left: _Facts, b: GaussianFunction, right: _Facts, cross: Array
 ) -> Array:
-    """Return covariances of the remainders of two piecewise linear laws (Price's theorem). Groups of sites lead.
+    """Return covariances of the remainders of two piecewise linear laws (Price's theorem).
+
+    The leading axis runs over groups of sites.
 
     The covariance is the integral over r from 0 to rho of (rho - r) times the mean product of second derivatives at
     correlation r. With r = sin(angle) the bivariate normal density is smooth up to r = 1 except for thin layers, which

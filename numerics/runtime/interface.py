@@ -56,7 +56,7 @@ class DataOf:
 
 @dataclass(frozen=True)
 class FieldOf:
-    """A field that two-time functions may refer to.
+    """A field that may occur in two-time functions.
 
     Attributes:
         labels: sizes of the axes of its labels, parameters or numbers.
@@ -83,7 +83,8 @@ class ObservableOf:
 @dataclass(frozen=True)
 class Demand:
     """A condition on a ratio of sizes, a variance, a scale or a coefficient: "positive", "not negative", "finite" or
-    "one". times: for a time-dependent quantity, the times at which it is used, which `value` takes too."""
+    "one". times: for a time-dependent quantity, the times at which it is used; `value` then takes a time, too.
+    """
 
     what: str
     value: Callable[..., Any]
@@ -178,8 +179,8 @@ class Direction:
         of theirs; None without any. earlier(p, z, r, order): equations of responses that only the source drives, their
         right-hand side, and their contribution to that of A(z); None without any. time(p): time at which the direction
         is taken; None for all times before the last update, or for a constant.
-        sited: whether sites there differ, in which case it is source(p, z, r, order, laws); later and earlier then take
-            laws last too.
+        sited: whether sites there differ, in which case it is source(p, z, r, order, laws); later and earlier then also
+            take laws as their last argument.
     """
 
     name: str
@@ -196,8 +197,8 @@ class Direction:
 
 @dataclass(frozen=True)
 class Stopping:
-    """How a probed matrix is evaluated during training: names in a point of the number of steps, of the time of the
-    matrix, and of the length of the run. For functions of the matrix the number of steps counts the times of order
+    """How a probed matrix is evaluated during training: the names, in a point, of the number of steps, of the time of
+    the matrix, and of the length of the run. For functions of the matrix the number of steps counts the times of order
     parameters, one more if `ahead`."""
 
     steps: str
@@ -295,7 +296,7 @@ class Spread:
 
     Attributes:
         covariances(p, order): rows of the lower triangle of their covariance.
-        lower, inverse: names in a point of its Cholesky factor, and of the pseudo-inverse of that factor.
+        lower, inverse: the names, in a point, of the Cholesky factor and of its pseudo-inverse.
         steady: whether the fields do not depend on time.
     """
 
@@ -318,9 +319,9 @@ class SampledSites:
     """Diagonal entries of the sites of a sector with a sampled law.
 
     Attributes:
-        law: name in a point of its values and weights.
+        law: the name, in a point, of the values and weights of the law.
         key: key of the law among order parameters.
-        steady: whether it does not depend on time.
+        steady: whether the law does not depend on time.
         known: whether the entries are functions of traits, so that the bulk uses their exact law and only A(z) the
             sampled one.
     """
@@ -465,7 +466,7 @@ class BulkLaw:
         )
 
     def updated(self, p: Point) -> tuple[tuple[Array, ...], ...]:
-        """Return the last arguments of functions of the bulk."""
+        """Return the updated coefficients, which functions of the bulk take as their last argument."""
         return () if self.coefficients is None else (self.coefficients(p),)
 
 

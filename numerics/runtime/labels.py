@@ -65,7 +65,7 @@ class LabelComponents:
 
 
 def components_at(training: Training, p: Point) -> LabelComponents | None:
-    """Return the components of the labels of a training level; None if there are no fewer than labels."""
+    """Return the components of the labels of a training level; None if they are not fewer than the labels."""
     alike = training.alike
     if alike is None or size_of(p, alike.axes) <= alike.components:
         return None

@@ -45,9 +45,9 @@ class LinearTerm:
 
 @dataclass(frozen=True, eq=False)
 class MemoryTerm:
-    """The term coefficient * R[a, noise] * on in the equation of `target`, with (a, noise) = response.
+    """The term coefficient * R[a, noise] * on in the equation of `target`, where (a, noise) = response.
 
-    fresh: the random matrix is redrawn at each step, so that only equal-time responses enter.
+    fresh: whether the random matrix is redrawn at each step, so that only equal-time responses enter.
     """
 
     target: str
@@ -75,7 +75,7 @@ class LinearSitesOf:
     Attributes:
         traits: names and sectors of traits.
         sites(p, nodes): their laws, densities at this many nodes.
-        settles: whether a density is among them.
+        settles: whether one of them is a density, so that nodes must converge.
         operator: the terms of S, which acts on the fields of a site.
     """
 

@@ -34,7 +34,7 @@ def first_times(sizes: Sizes, past: Array, name: str) -> Array:
 
 
 def noise_rows(sizes: Sizes, channel: Channel, state: Mapping[str, Array]) -> Array:
-    """Return the noises of a random matrix in terms of its normals."""
+    """Return the noises of a random matrix in terms of its standard normals."""
     found = []
     for name in channel.products:
         product = sizes.products[name]
@@ -50,7 +50,7 @@ def table_key(sector: str, left: tuple[str, str], right: tuple[str, str]) -> str
 
 
 class Asked:
-    """Records which averages order parameters need, by attribute access."""
+    """Records, through attribute access, which averages order parameters need."""
 
     def __init__(self, training: Training, p: Point):
         self.training, self.p = training, p

@@ -1,7 +1,7 @@
 """Linear operators: A(z), the matrices of its cycles, and moments of passes, as sums, products and blocks.
 
-An operator is applied to the columns of an array, or converted to an array of NumPy or JAX. A coefficient is a number;
-if A(z) is evaluated at many points at once it has one entry per point.
+An operator is applied to the columns of an array, or converted to an array of NumPy or JAX. A coefficient is a number,
+or has one entry per point if A(z) is evaluated at many points at once.
 """
 
 from __future__ import annotations

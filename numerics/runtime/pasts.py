@@ -56,7 +56,7 @@ class TriangularPast(NamedTuple):
         return reduce(add, sums)
 
     def overlap(self, seen: Array) -> Array:
-        """Return means of products of a field, with dual rows `seen`, with this one at all times."""
+        """Return the means of products of a field, given by its dual rows `seen`, with this field at all times."""
         parts = [overlaps(self._narrowed(piece, seen), piece.rows) for piece in self.pieces]
         return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=1)
 

@@ -41,13 +41,12 @@ class Vector:
     """A vector over the sites of a sector.
 
     role: "field" has an equation, "product" is a random matrix times a field, "normal" is drawn with the standard
-    deviation scale(p), one if that is None, "constant" is one at all sites, and "law" is a nonlinear law. past: its
-    values at all earlier times are needed. idle: no result depends on it.
-
+        deviation scale(p), one if that is None, "constant" is one at all sites, and "law" is a nonlinear law.
+    past: whether its values at all earlier times are needed. idle: whether no result depends on it.
     lags: the number of earlier values needed at single times, in addition to any past.
 
-    In sampled passes, spans: those in which it has coordinates; home: the span that stores its past. multiple_of: the
-    field of which it is a multiple at each time. group: vectors of one group share their sites.
+    In sampled passes, spans: the spans in which it has coordinates; home: the span that stores its past.
+    multiple_of: the field of which it is a multiple at each time. group: vectors of one group share their sites.
     """
 
     name: str
@@ -192,7 +191,7 @@ class AlikeLabels:
 
 
 class _Nothing:
-    """A closure without numbers, which records the requested order parameters."""
+    """A closure that computes nothing and records which order parameters are requested."""
 
     def __getattr__(self, name: str) -> Callable[..., float]:
         return lambda *_: 0.0
@@ -204,8 +203,8 @@ class Training:
     before(p): the number of times of order parameters. observables and means: the numbers that `step` records.
 
     laws(p), meetings: nonlinear laws by name, and the pairs of them whose correlations are needed. carried: for each
-    field the laws that it contains. refused: unavailable two-time functions, with reasons; ("R", "", b) is the response
-    of any field to b.
+    field, the laws that it contains. refused: unavailable two-time functions, with reasons; ("R", "", b) is the
+    response of any field to b.
     """
 
     closure: str
@@ -272,7 +271,9 @@ class Training:
         return self._by_axis(p, lengths, 1)
 
     def _by_axis(self, p: Point, of_vector: Mapping[str, int], alone: int) -> dict[OrderKey, tuple[int, ...]]:
-        """Return a number per axis of each order parameter: that of its vector, or `alone` if there is none."""
+        """Return one number for each axis of each order parameter: the number of its vector, or `alone` if the axis has
+        none.
+        """
         found: dict[OrderKey, tuple[int, ...]] = {}
         for key in self.order_parameters(p, _Nothing()):
             if key.kind in ("C", "R"):
@@ -284,8 +285,9 @@ class Training:
         return found
 
     def delays(self, name: str) -> tuple[tuple[str, int], ...]:
-        """Return the vectors that respond to a source in the equation of one, with the delays of their first
-        responses."""
+        """Return the vectors that respond to a source in the equation of a vector, with the delays of their first
+        responses.
+        """
         onward: dict[str, list[tuple[str, int]]] = {}
         for target, sources in self.links.items():
             for source, lag in sources.items():

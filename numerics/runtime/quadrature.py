@@ -191,7 +191,7 @@ class QuadratureClosure(ExactClosure):
 
 
 def _meetings(training: Training, wanted: Wanted) -> dict[str, dict[str, bool]]:
-    """Return for each law those with which its correlations are needed, and whether at equal times only."""
+    """Return, for each law, the laws with which its correlations are needed, and whether only at equal times."""
     partners: dict[str, dict[str, bool]] = {}
 
     def meet(a: str, b: str, together: bool) -> None:

@@ -57,8 +57,11 @@ NODES = 128
 
 
 class Rows:
-    """A vector over the sites of one sector. Products with the past of a field are deferred until the rows are needed,
-    so that two of them with the same past are merged. name, lag: the field and its delay; None if it is not a field."""
+    """A vector over the sites of one sector.
+
+    Products with the past of a field are deferred until the rows are needed, so that products with the same past can be
+    merged. name, lag: the field and its delay; None if it is not a field.
+    """
 
     __array_ufunc__ = None  # NumPy's numbers leave products to this class
 
@@ -367,8 +370,10 @@ class ExactClosure(Closure):
             self.watched.append(numbers)
 
     def _defect(self) -> Array:
-        """Return zero, or not a number if an entry of the vectors of this time is not finite. Vectors of one shape are
-        summed first, because each sum over entries is compiled by itself."""
+        """Return zero, or not a number if an entry of the vectors of this time is not finite.
+
+        Vectors of one shape are summed first, because each sum over entries is compiled separately.
+        """
         shapes = dict.fromkeys(x.shape for x in self.watched)
         return sum(jnp.sum(sum(0.0 * x for x in self.watched if x.shape == shape)) for shape in shapes)
 
@@ -502,7 +507,7 @@ class ExactClosure(Closure):
         return bool(self.vectors[name].axes)
 
     def of_one_label(self, factor: Array) -> Array:
-        """Return a number that multiplies the components of a vector, for equivalent labels: that of any label."""
+        """For equivalent labels, return the factor that multiplies the components of a vector: that of any label."""
         if self.alike is None or jnp.ndim(factor) != 2 or factor.shape[0] != self.alike.labels:
             return factor
         return factor[:1]
@@ -572,7 +577,7 @@ class ExactClosure(Closure):
         return self.state[f"series {key}"]
 
     def series_before(self, key: str) -> Array:
-        """Return the same at the times of order parameters."""
+        """Return a recorded number at the times of order parameters."""
         return self.series(key)[: self.training.before(self.p)]
 
     def law_of_sites(self, sector: str, *entries: Array) -> Array:
@@ -607,7 +612,7 @@ class ExactClosure(Closure):
 
 
 def run(training: Training, p: Point, closure: Callable[[int], ExactClosure]) -> ExactClosure:
-    """Return the closure after the last time. Arrays are lengthened in a few stages, so that early times cost less."""
+    """Return the closure after the last time. Arrays grow in a few stages, so that early times cost less."""
     times = training.times(p)
     tables = () if training.tables is None else training.tables(p)
     numbers = sum(math.prod(shape_of(axes)) for axes in closure(times).carried().values())

@@ -45,7 +45,7 @@ class Basis(NamedTuple):
 
 
 class BasisReport(NamedTuple):
-    """Largest truncated fraction of a variance, largest rank, and whether some basis was full."""
+    """The largest truncated fraction of a variance, the largest rank, and whether some basis was full."""
 
     lost: Array
     directions: Array
@@ -114,9 +114,9 @@ def extend(
 ) -> tuple[Array, Array, Basis]:
     """Orthogonalise values against a basis and extend it.
 
-    A direction below the relative variance cutoff `tolerance` is truncated, and so is one without space. With two
-    cutoffs, directions below the second are truncated, and those above the first reserve a place. Passes with different
-    second cutoffs thus share the normals of common directions.
+    A direction below the relative variance cutoff `tolerance` is truncated, as is a direction for which there is no
+    space. With two cutoffs, directions below the second are truncated, and places are reserved for those above the
+    first. Passes with different second cutoffs thus share the normals of common directions.
 
     Returns:
         The coordinates of the values, a factor of the covariance of the truncated part (labels x labels), and the
@@ -212,7 +212,7 @@ def _weights(span: Basis, rows: Array) -> Array:
 
 
 def _filled(span: Basis) -> Array:
-    """Return the factor with a unit diagonal for unused directions, so that it is invertible."""
+    """Return the factor with ones on the diagonal for unused directions, which makes it invertible."""
     return span.factor + jnp.diag(jnp.diagonal(span.factor) == 0)
 
 
@@ -456,7 +456,7 @@ class Resolved:
         chosen: for each factor the positions of the noises, padded with positions beyond the last, and lower bounds of
             their conditional variances.
         columns: if given, correlations with noises, covariances and responses have only these columns, and positions
-            refer to them. There must be one response matrix per factor.
+            refer to them; there must be one response matrix per factor.
     """
 
     def __init__(self, chosen: Iterable[tuple[Array, Array]], columns: Array | None = None) -> None:
@@ -536,7 +536,7 @@ def _with_derivatives(response: Array, seen: Array, noise: Array, rows: Array, f
 
 
 def _inside(factored: Factored, noise: Array) -> Array:
-    """Return the positions of noises, with zero for padding."""
+    """Return the positions of noises, with padding replaced by zero."""
     return jnp.where(factored.which < noise.shape[0], factored.which, 0)
 
 
@@ -588,7 +588,7 @@ last block."""
 
 
 def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None = None) -> tuple[Array, Array]:
-    """Return a Cholesky factor in the given order and which columns it keeps.
+    """Return a Cholesky factor in the given order, and which columns it keeps.
 
     Columns whose pivot is below the fraction `tolerance` of their variance are skipped. With `least`, columns with a
     positive entry are kept, and the entry is a lower bound of the pivot.

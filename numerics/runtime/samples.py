@@ -147,7 +147,7 @@ class SampledClosure(Closure, Sizes):
         whole: int | None,
         wanted: Wanted = (),
     ):
-        """rank: maximum rank of a span at this stage; whole: the same at the last one."""
+        """rank: maximum rank of a span at this stage; whole: maximum rank at the last stage."""
         Sizes.__init__(self, training, p, rank, wanted)
         Closure.__init__(self, training, p, self.times)
         self.normals, self.tolerance = normals, tolerance
@@ -199,7 +199,9 @@ class SampledClosure(Closure, Sizes):
         return jnp.zeros((self.sites, self.labels[vector.name], self.slots(vector.group)))
 
     def _is_drawn_anew(self, name: str, span: SpanOf) -> bool:
-        """Whether the truncated part of a vector is needed: for the noise of a random matrix, or in a correlation."""
+        """Whether the truncated part of a vector is drawn as noise: if a random matrix acts on the vector, or a
+        correlation needs it.
+        """
         base = self.base(name)
         under = any(owner == base and self.channels[c].span == span.name for c, owner in self.beyonds)
         relatives = [f for f in (*self.correlated, base) if self.base(f) == base]
@@ -228,7 +230,7 @@ class SampledClosure(Closure, Sizes):
                 self._remember(vector, fresh=False)
 
     def begin_step(self) -> None:
-        """Initialise a step: spans of redrawn matrices are emptied, and drawn vectors are stored."""
+        """Initialise a step: empty the spans of redrawn matrices, and store drawn vectors."""
         for span in self.training.spans:
             if span.fresh:
                 self.state[f"span {span.name}"] = emptied(self.state[f"span {span.name}"])
@@ -428,7 +430,7 @@ class SampledClosure(Closure, Sizes):
         return self.rows[name, span] if (name, span) in self.rows else self.state[f"rows {name} {span}"]
 
     def _series(self, name: str) -> Array:
-        """Return the same in a sum over times, in which a vector without time is repeated."""
+        """Return the coordinates of a vector in a sum over times; a vector without time is repeated."""
         past = self._past(name)
         return past if self.vectors[name].timed else repeated(past, self.times)
 
@@ -478,8 +480,8 @@ class SampledClosure(Closure, Sizes):
 
     def _memory_slopes(self, memory: Memory) -> Array:
         """Return the tangents of the memory of a vector: responses, from the impulses of the noise, times the tangents
-        of the vector at all times. Directions of the past do not suffice: they miss the impulse of a vector without new
-        directions."""
+        of the vector at all times. The coordinates in the basis of the past do not suffice: they miss the impulse of a
+        vector that adds no direction."""
         a, on = self._value(memory.a), memory.on
         slopes = self._slopes_of(a, self.vectors[memory.a])
         timed = self.vectors[memory.a].timed and self.vectors[memory.noise].timed
@@ -536,8 +538,9 @@ class SampledClosure(Closure, Sizes):
         return self.answered[key]
 
     def _remember(self, vector: Vector, fresh: bool | None = None) -> None:
-        """Store coordinates of a new value in its spans, and its responses to the noises so far. fresh: only in spans
-        that restart at every time, or only in the others."""
+        """Store the coordinates of a new value in its spans, and its responses to the noises so far. fresh: whether to
+        store them only in spans that restart at every time, or only in the others.
+        """
         name = vector.name
         for span in vector.spans:
             if fresh is None or self.spans[span].fresh == fresh:
@@ -708,7 +711,7 @@ class SampledPass:
         return Sizes(self.training, p, rank, self.wanted).footprint()
 
     def is_light(self, p: Point, rank: int | None, sites: int) -> bool:
-        """Return whether compiling a pass over this many sites takes longer than running it for all replicates."""
+        """Return whether compiling a pass over this many sites takes longer than running all of its replicates."""
         return Sizes(self.training, p, rank, self.wanted).is_light(sites)
 
     @property
@@ -762,7 +765,7 @@ def _run(
     """Return the closure after the last time.
 
     Spans are widened in a few stages, because unused width costs as much as used width. Each width is compiled
-    separately, which takes longer than a light pass. With one width the loop has a fixed length and can be
+    separately, which takes longer than running a light pass. With one width the loop has a fixed length and can be
     differentiated in reverse; with several, only in forward mode.
     """
 

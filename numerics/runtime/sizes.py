@@ -38,11 +38,11 @@ class Sizes:
         return self.most_directions(span) if span.fresh else room(self.most_directions(span), self.rank)
 
     def joining(self, span: SpanOf, timed: bool) -> int:
-        """Return the number of directions that join a basis per time, or before the first."""
+        """Return the number of directions that join a basis at each time, or before the first time."""
         return sum(self.labels[name] for name in span.vectors if self.vectors[name].timed == timed)
 
     def may_lack_room(self, name: str, span: SpanOf) -> bool:
-        """Whether a vector may be truncated in a basis; vectors without time come first and never are."""
+        """Whether a vector may be truncated in a basis; vectors without time come first and are never truncated."""
         return self.vectors[name].timed and not span.fresh
 
     def beyond(self, name: str, span: SpanOf) -> int:
@@ -148,8 +148,11 @@ def impulses_of(training: Training, wanted: Wanted) -> tuple[Vector, ...]:
 
 
 def groups_of(training: Training, wanted: Wanted) -> tuple[tuple[str, ...], ...]:
-    """Return names of normals that belong to the same sites. Traits are separate, so that stratification does not
-    depend on other draws; impulses come last, so that they do not change other draws."""
+    """Return the names of normals that belong to the same sites.
+
+    Traits form separate groups, so that stratification does not depend on other draws; impulses come last, so that they
+    do not change other draws.
+    """
     groups = [group for group in training.groups if group]
     groups += [(f"traits_{sector}",) for sector in dict.fromkeys(trait.sector for trait in training.traits)]
     return (*groups, *((f"kick {vector.name}",) for vector in impulses_of(training, wanted)))

@@ -148,8 +148,9 @@ def normal_between(nodes: int, breaks: tuple[Any, ...], xp: Any = jnp) -> TraitV
 
 
 def of_values(normals: Array, number: int, values: Any, weights: Any) -> Array:
-    """Return one trait value per site as a quantile of a standard normal; with a Sobol sequence each value has its
-    weight's number of sites, up to one."""
+    """Return one trait value per site as a quantile of a standard normal; with a Sobol sequence the number of sites
+    with each value follows from its weight, up to one site.
+    """
     law = discrete(values, weights)
     bounds = jnp.cumsum(law.weights)
     chosen = jnp.searchsorted(bounds / bounds[-1], ndtr(normals[:, number]), side="right")
@@ -172,8 +173,8 @@ def _is_infinite(end: Any) -> bool:
 class SiteAverage(NamedTuple):
     """The average over sites of a product of integer powers of polynomials in z and the responses.
 
-    weights: of groups of sites. factors: for each its exponent and its monomials, products of names ("1" for the
-    constant) with coefficients per group.
+    weights: of groups of sites. factors: for each polynomial its exponent and its monomials, which are products of
+        names ("1" for the constant) with coefficients per group.
     """
 
     weights: Array

@@ -62,8 +62,8 @@ def two_time(wanted: Wanted, fields: Mapping[str, GaussianRows]) -> dict[OrderKe
 
 class RecordedField(NamedTuple):
     """A field at all times and sites, times x sites x labels, its tangents, which have one more axis, and the impulses
-    in its equation, sites x times x labels. Values are empty if they are not requested, tangents None if they are not
-    propagated. delays: the fields to whose impulses it responds, by name, with the smallest delays."""
+    in its equation, sites x times x labels. Values are empty if they are not requested; tangents are None if they are
+    not propagated. delays: the fields to whose impulses it responds, by name, with the smallest delays."""
 
     values: Array
     slopes: Array | None
@@ -193,7 +193,8 @@ def with_own(name: tuple[str, str, str], table: Any) -> Any:
 
 def _regressed(slopes: Array, kicks: Array, there: Array) -> Array:
     """Return responses from tangents, times x sites x labels, along impulses, sites x times x labels. there: for each
-    time of the tangents the times of the impulses with responses, earlier ones first."""
+    time of the tangents, the times of the impulses with responses, in ascending order.
+    """
     (times, sites, labels), (_, kicked_times, kicked_labels) = slopes.shape, kicks.shape
     flat = kicks.reshape(sites, -1)
     lower = jnp.linalg.cholesky(flat.T @ flat / sites)

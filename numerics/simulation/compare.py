@@ -82,8 +82,8 @@ class OutlierMatch:
 class Matches:
     """Outliers with their simulated eigenvalues, and the outermost eigenvalues of the bulk, one per seed.
 
-    means: of outliers that theory separates but fluctuations do not, which repulsion leaves unchanged. left_out:
-    outliers and edges whose eigenvalues were not computed.
+    means: the means of outliers that theory separates but fluctuations do not; repulsion leaves them unchanged.
+    left_out: outliers and edges whose eigenvalues were not computed.
     """
 
     outliers: tuple[OutlierMatch, ...]
@@ -119,8 +119,9 @@ def bulk_ends(layer: Layer, time: int | None = None) -> tuple[float, float] | No
 
 
 def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
-    """Return the eigenvalues that are nonzero to rounding: a product of rectangular matrices has an exact null
-    space."""
+    """Return the eigenvalues that are nonzero up to rounding: a product of rectangular matrices has an exact null
+    space.
+    """
     return eigenvalues[_beside_null_space(eigenvalues)]
 
 
@@ -129,7 +130,7 @@ def _beside_null_space(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
-    """Return which eigenvalues belong to a point mass, to rounding."""
+    """Return which eigenvalues belong to a point mass, up to rounding."""
     return np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
 
 
@@ -138,7 +139,7 @@ def match(
 ) -> Matches:
     """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap.
 
-    whole: whether the spectra are complete, or contain as many eigenvalues of the lower as of the upper end.
+    whole: whether the spectra are complete; otherwise they contain equally many eigenvalues at either end.
     """
     return match_outliers(_with_errors(layer), layer, spectra, grouped_by or spectra, whole=whole)
 
@@ -199,9 +200,10 @@ def match_outliers(
 
 
 def _inwards(eigenvalues: np.ndarray, base: float | None, whole: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenvalues from the lowest upwards and from the highest downwards, without the null space at `base`.
+    """Return eigenvalues in ascending and in descending order, without the null space at `base`.
 
-    Of an incomplete spectrum each has the eigenvalues of its own end; none if the null space lies there.
+    For an incomplete spectrum each list contains the eigenvalues of its own end; it is empty if the null space lies
+    there.
     """
     mask = np.ones(len(eigenvalues), bool) if base is None else _beside_null_space(eigenvalues - base)
     if whole:
@@ -231,7 +233,7 @@ def beyond(outliers: Sequence[float] | np.ndarray, low: float, high: float) -> t
 def _groups(outliers: Pairs, draws: Sequence[np.ndarray]) -> list[list[int]]:
     """Return ranks of outliers on one side in groups that the fluctuations do not resolve.
 
-    draws: eigenvalues of each seed, the outermost on this side first; without any, groups are those of equal outliers.
+    draws: eigenvalues of each seed, the outermost on this side first; without them, only equal outliers form groups.
     """
     ends = np.array([e[: len(outliers)] for e in draws])
     variances = ends.var(axis=0, ddof=1) if len(ends) > 1 else np.zeros(len(outliers))
@@ -352,8 +354,8 @@ def _two_time_rows(solution: Prediction, simulation: Samples) -> list[Row]:
 
 
 def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLayer) -> list[Row]:
-    """Return rows for the bulk's outermost eigenvalues: compared with the Tracy-Widom mean without outliers, otherwise
-    for information.
+    """Return rows for the outermost eigenvalues of the bulk: compared with the Tracy-Widom mean if there are no
+    outliers, otherwise for information.
 
     If the largest eigenvalues come in equal pairs, the matrix has a symmetry and another law applies.
     """
@@ -451,7 +453,8 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by
     """Return rows for squared overlaps of the outliers outside the bulk, minus the overlap expected by chance at this
     size.
 
-    Spikes that are dependent at infinite size, such as those of parallel teachers, span more directions at finite size.
+    Spikes that are linearly dependent at infinite size, such as those of parallel teachers, span more directions at
+    finite size.
     """
     if layer.overlaps is None:
         return []
@@ -545,7 +548,7 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: S
 
 
 def _alignment_path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
-    """Return rows for squared cosines at earlier times; a direction with times is taken at the same time."""
+    """Return rows for squared cosines at earlier times; a direction that depends on time is taken at the same time."""
     rows = []
     for k, time in enumerate(simulated.times):
         path, where = layer.outlier_alignment_path or (), layer.outlier_path or ()
@@ -619,8 +622,8 @@ class Verdict:
         outcome: "agrees" if all differences are within three standard errors, "disagrees" if one is beyond the bound
             for all of them together, otherwise "cannot tell".
         compared: number of compared quantities.
-        beyond: names of those that differ by more than three standard errors.
-        expected: the expected number of these if the theory is correct.
+        beyond: names of the quantities that differ by more than three standard errors.
+        expected: the expected number of such quantities if the theory is correct.
         bound: largest difference, in standard errors, expected among this many quantities with this many seeds at the
             confidence of three standard errors.
         seeds: number of seeds that would decide; None if more seeds would not.
@@ -670,15 +673,18 @@ def judge(rows: Sequence[Row], seeds: int) -> Verdict:
 
 
 def _family_bound(count: int, seeds: int) -> float:
-    """Return the difference that none of `count` correct quantities exceeds, at the confidence of three standard errors
-    (Bonferroni)."""
+    """Return the difference that, at the confidence of three standard errors, none of `count` correct quantities
+    exceeds (Bonferroni).
+    """
     from scipy.special import ndtr, stdtrit
 
     return -float(stdtrit(seeds - 1, ndtr(-THRESHOLD) / max(count, 1)))
 
 
 def _deciding_seeds(row: Row, count: int, seeds: int) -> int | None:
-    """Return a number of seeds with which the measured difference, if true, exceeds the bound; None if none does."""
+    """Return a number of seeds for which the measured difference, if real, would exceed the bound; None if there is
+    none.
+    """
     off, more = abs(row.difference or 0.0) * math.hypot(row.stderr, row.theory_error or 0.0), seeds
     while more < MOST_SEEDS:
         more = math.ceil(1.25 * more)

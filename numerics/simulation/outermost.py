@@ -1,8 +1,8 @@
 """The outermost eigenvalues of a large symmetric matrix by Lanczos' method, with a check for completeness.
 
-Each Ritz value has an eigenvalue within its residual |M v - z v|. A second run on the deflated matrix from another
-start must find nothing further out, because Lanczos' method may miss degenerate eigenvalues. If either test fails, all
-eigenvalues are computed.
+There is an eigenvalue within the residual |M v - z v| of each Ritz value. A second run on the deflated matrix from
+another start must find nothing further out, because Lanczos' method may miss degenerate eigenvalues. If either test
+fails, all eigenvalues are computed.
 """
 
 from __future__ import annotations

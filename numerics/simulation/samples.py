@@ -20,7 +20,7 @@ from numerics.runtime.two_time import Wanted
 from numerics.simulation.outermost import at_ends, outermost
 from numerics.simulation.two_time import FollowedFields, check_declared
 from numerics.solution import find_layer
-from numerics.support.formatting import listed
+from numerics.support.formatting import counted, listed
 from numerics.support.labelled import where_defined
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report
@@ -61,7 +61,7 @@ class Aligning:
                 )
 
     def keep(self, label: str, time: int, found: Mapping[str, np.ndarray]) -> None:
-        """Store eigenvectors of a matrix at an earlier time by side, because directions may come later."""
+        """Store eigenvectors of a matrix at an earlier time by side, because directions may be computed later."""
         self.kept[label, time] = {one.side: found[one.side] for one in self.asked[label]}
 
     def early(self) -> dict[tuple[str, int], dict[Named, np.ndarray]]:
@@ -94,13 +94,13 @@ class SimulatedLayer(ArrayRecord):
     """Spectra of one probed matrix, one entry per seed.
 
     eigenvalues: after the last step, ascending: all of them, or equally many at either end if only these were
-    requested. overlaps: by side, for each of those the squared overlap of its vector with the span of the spikes;
-    counted: effective dimension of that span. alignments: by name and side, for each of those the squared cosine of its
-    vector with a declared direction, by time and label. lengths: by side the number of sites of the vectors.
+        requested. overlaps: by side, for each eigenvalue the squared overlap of its vector with the span of the spikes;
+        counted: effective dimension of that span. alignments: by name and side, for each eigenvalue the squared cosine
+        of its vector with a declared direction, by time and label. lengths: by side the number of sites of the vectors.
     times: earlier times with spectra; ends: for each seed and time the lowest and the highest eigenvalues, ascending.
     added: for each seed the number added to the diagonal, by time. size: the number of eigenvalues.
     weights: by the name of a matrix A between resolvents, <v, A v> for the vector v of each eigenvalue.
-    alignment_path: as alignments, for each seed and time of the vectors that belong to `ends`.
+    alignment_path: as alignments, for each seed and time and the vectors that belong to `ends`.
     """
 
     label: str
@@ -115,6 +115,11 @@ class SimulatedLayer(ArrayRecord):
     lengths: dict[str, int] = field(default_factory=dict)
     weights: dict[str, list[np.ndarray]] = field(default_factory=dict)
     alignment_path: dict[Named, list[list[np.ndarray]]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        which = "all" if self.whole else f"{len(self.eigenvalues[0])} outermost"
+        name = f"layer {self.label}" if self.label else "spectrum"
+        return f"{name} in {counted(len(self.eigenvalues), 'sample')}: {which} of {counted(self.size, 'eigenvalue')}"
 
     @property
     def whole(self) -> bool:
@@ -141,9 +146,9 @@ class SimulatedLayer(ArrayRecord):
     def outliers(self, time: int) -> np.ndarray:
         """Return eigenvalues at a time that are separated from the spectrum at time 0, descending: one row per seed.
 
-        An eigenvalue is separated if it exceeds the largest initial one by more than the distance between the first and
-        the fourth of the initial ones, both averaged over the seeds, and likewise below. Their number is the median
-        over the seeds. The criterion is independent of the theory.
+        An eigenvalue counts as separated if it exceeds the largest initial eigenvalue by more than the distance between
+        the first and the fourth initial eigenvalue, both averaged over the seeds; the same holds at the lower end.
+        Their number is the median over the seeds. The criterion is independent of the theory.
         """
         at, start = self.times.index(time), self.times.index(0)
         now = [e - s for e, s in zip((e[at] for e in self.ends), self.shifts(time), strict=True)]
@@ -167,12 +172,15 @@ class SimulatedLayer(ArrayRecord):
         )
 
     def outlier_overlaps(self, side: str) -> np.ndarray:
-        """Return squared overlaps with the spikes of the vectors of separated eigenvalues after the last step: one row
-        per seed."""
+        """Return the squared overlaps between the spikes and the vectors of separated eigenvalues after the last step:
+        one row per seed.
+        """
         return self._of_outliers(self.overlaps[side])
 
     def outlier_alignments(self, name: str, side: str) -> np.ndarray:
-        """Return squared cosines of the same vectors with a declared direction: seeds x vectors x times x labels."""
+        """Return squared cosines of the vectors of separated eigenvalues with a declared direction: seeds x vectors x
+        times x labels.
+        """
         return self._of_outliers(self.alignments[name, side])
 
     def _of_outliers(self, squares: list[np.ndarray]) -> np.ndarray:
@@ -216,7 +224,7 @@ class Samples(ArrayRecord):
         return self.about.name
 
     def layer(self, label: int | str | None = None) -> SimulatedLayer:
-        """Return one probed matrix by its label; the first one if None."""
+        """Return one probed matrix by its label, by default the first."""
         return find_layer(self.layers, label, self.setting)
 
     @property
@@ -237,7 +245,7 @@ class Samples(ArrayRecord):
         return np.asarray(self[name].mean(axis=0))
 
     def stderr(self, name: str) -> np.ndarray:
-        """Return its standard error; NaN with one seed."""
+        """Return the standard error of the mean of an observable; NaN with one seed."""
         values = self[name]
         if len(values) < 2:
             return np.full(values.shape[1:], np.nan)
@@ -246,13 +254,12 @@ class Samples(ArrayRecord):
 
 @contextmanager
 def _at_these_parameters() -> Iterator[None]:
-    """Return the error for a coefficient of the declaration that is not a finite number."""
+    """Return the error message for a coefficient of the declaration that is not finite."""
     try:
         yield
     except ArithmeticError as error:
         raise NumericalError(
-            f"a coefficient of the declaration is not finite at these parameters ({error}); "
-            "take less extreme parameters"
+            f"a coefficient of the declaration is not finite at these parameters ({error}); try less extreme parameters"
         ) from None
 
 
@@ -305,7 +312,9 @@ def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
 
 
 def smaller_size(solver: Solver, values: dict[str, Any], size: int) -> int | None:
-    """Return about half a size, for extrapolation; None unless the ratios give whole sizes of all sectors at both."""
+    """Return a size of about half, for extrapolation; None unless the ratios give whole sizes of all sectors at both
+    sizes.
+    """
     point = solver.numbers(values)
 
     def whole(size: int) -> bool:
@@ -338,10 +347,10 @@ def simulate(
 
     first: the number of the first sample. The random numbers of a sample depend only on the seed and its own number, so
     that additional samples extend earlier ones, and `joined` parts equal the whole. layers: labels of the probed
-    matrices, all of them if None. times: when to diagonalise besides the end. overlaps: whether to compare eigenvectors
-    with the spikes. ends: by label the number of eigenvalues at either end, if only these are needed. two_time:
-    correlations and responses, as ("C", "a", "b"); responses by running each sample twice more, with small random
-    sources in the equations. backend: "numpy" or "jax", which runs on any JAX device.
+    matrices, all of them if None. times: the times, besides the last, at which to diagonalise. overlaps: whether to
+    compare eigenvectors with the spikes. ends: by label the number of eigenvalues at either end, if only these are
+    needed. two_time: correlations and responses, as ("C", "a", "b"); responses by running each sample twice more, with
+    small random sources in the equations. backend: "numpy" or "jax", which runs on any JAX device.
     """
     if size < 2:
         raise ParameterError(
@@ -414,7 +423,7 @@ class _Drawing:
             return self.solver.simulation.simulate(self.point, self.size, rng, xp=arrays, special=special, **how)
 
     def samples(self, children: Sequence[np.random.SeedSequence], tell: Report, each: str) -> list[_Sample]:
-        """Return one sample for each seed; each: progress text besides its number."""
+        """Return one sample for each seed. each: progress text besides its number."""
         found, count = [], len(children)
         for number, child in enumerate(children):
 
@@ -558,8 +567,9 @@ def _symmetric(matrix: np.ndarray, time: int | None = None) -> np.ndarray:
 def _early(
     label: str, matrix: np.ndarray, half: np.ndarray | None, time: int, asked: Aligning, few: int | None
 ) -> np.ndarray:
-    """Return the ends of the spectrum before the last step; few: their number, if only these are needed. Vectors are
-    stored if directions are requested, which may be known only later."""
+    """Return the ends of the spectrum before the last step. few: the number of eigenvalues at either end, if only these
+    are needed. Vectors are stored if directions are requested, because these may be known only later.
+    """
     symmetric = _symmetric(matrix, time)
     if not asked.asked[label]:
         if few is not None:
@@ -625,7 +635,9 @@ def _last(
 
 
 def _in_span(directions: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the squared length of the projections on the span of the directions, and its effective dimension."""
+    """Return the squared lengths of the projections on the span of the directions, and the effective dimension of that
+    span.
+    """
     lengths = np.linalg.norm(directions, axis=0)
     basis, weights, _ = np.linalg.svd(directions / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
     squares = weights**2

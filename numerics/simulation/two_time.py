@@ -48,8 +48,9 @@ class FollowedFields:
         return np.stack([np.asarray(self.convert(field[time])) for time in range(len(field))])
 
     def two_time(self, run: Callable[..., Any], seed: np.random.SeedSequence) -> dict[OrderKey, np.ndarray]:
-        """Return arrays of times of a x labels of a x times of b x labels of b. run: a sample with sources, from a
-        generator; seed: that of this sample."""
+        """Return arrays of times of a x labels of a x times of b x labels of b. run: runs a sample with sources, from a
+        generator. seed: the seed of this sample.
+        """
         found: dict[OrderKey, np.ndarray] = {}
         for kind, a, b in self.wanted:
             if kind == "C":

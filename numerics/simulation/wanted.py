@@ -15,16 +15,16 @@ FEW = 20
 
 
 def ends_of_all(labels: Iterable[str]) -> dict[str, int]:
-    """Return the default number for each layer."""
+    """Return the default number of eigenvalues for each layer."""
     return dict.fromkeys(labels, FEW)
 
 
 def ends_to_compare(solution: Prediction) -> Mapping[str, int]:
-    """Return, by layer, the number of eigenvalues at either end that a comparison needs: outliers of all times and the
-    edge.
+    """Return, by layer, the number of eigenvalues at either end that a comparison needs: the outliers at all times, and
+    the eigenvalue at the edge.
 
-    Missing layers need all eigenvalues: for moments if there are no outliers, for point masses, and for outliers in a
-    gap.
+    Layers that are absent from the result need all eigenvalues: for moments if there are no outliers, for point masses,
+        or for outliers in a gap.
     """
     ends = {}
     for layer in solution.layers:

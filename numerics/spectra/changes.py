@@ -15,12 +15,12 @@ class Change:
     """One matrix before and after.
 
     Attributes:
-        moved: Frobenius norm of the difference over that of the matrix before.
-        stable_rank: of the difference, squared Frobenius norm over squared largest singular value; near one for a
-            rank-one update.
-        distance: Kolmogorov-Smirnov distance between all singular values of the two.
+        moved: Frobenius norm of the difference over the norm of the matrix before.
+        stable_rank: stable rank of the difference, its squared Frobenius norm over its squared largest singular value;
+            near one for a rank-one update.
+        distance: Kolmogorov-Smirnov distance between the singular values of the two.
 
-    moved and stable_rank are None if shapes differ; stable_rank also if nothing changed.
+    moved and stable_rank are None if shapes differ; stable_rank is also None if nothing changed.
     """
 
     before: FittedSpectrum

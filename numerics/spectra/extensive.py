@@ -1,9 +1,9 @@
 """Fit of the bulk after one gradient step with extensively many outputs to a trained matrix.
 
 The law is that of W = scale (W0 + gamma / sqrt(C) A B) with independent Gaussian entries, C = chi x columns, from the
-built setting `extensive_two_layer`: three parameters, where Marchenko-Pastur has one. They are fitted to the resolvent
-of the matrix at points above the real axis, where the curve of the law is a polynomial. The fit is judged by the
-Kolmogorov-Smirnov distance between the distributions.
+built setting `extensive_two_layer`: it has three parameters, while Marchenko-Pastur has one. They are fitted to the
+resolvent of the matrix at points above the real axis, where the curve of the law is a polynomial. The fit is judged by
+the Kolmogorov-Smirnov distance between the distributions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def with_another_law(one: FittedSpectrum) -> FittedSpectrum:
 
 
 def fit_extensive(one: FittedSpectrum) -> ExtensiveFit | None:
-    """Return the nearest law of the setting; None if it is not built, or has no such bulk."""
+    """Return the law of the setting that fits best; None if the setting is not built, or has no such bulk."""
     solver = load_built(SETTING)
     if solver is None:
         return None
@@ -84,7 +84,7 @@ def _fit(solver: Solver, squares: np.ndarray, rows: int, columns: int, stored: i
 
 
 def _matched(solver: Solver, eigenvalues: np.ndarray, columns: int, nu: float) -> tuple[float, float, float]:
-    """Return variance of the entries, chi and gamma of the nearest resolvent, for eigenvalues of mean one."""
+    """Return the variance of the entries, chi and gamma of the best-fitting resolvent, for eigenvalues of mean one."""
     real = np.quantile(eigenvalues, np.linspace(0.02, 1.0, 30))
     real = np.append(np.maximum(real, 1e-6), 1.3 * real[-1])
     z = real * (1.0 + HEIGHT * 1j)

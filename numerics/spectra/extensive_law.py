@@ -11,8 +11,8 @@ from numerics.bulk.law import SpectralLaw
 
 @dataclass(frozen=True)
 class ExtensiveFit:
-    """The fitted law: standard deviation `scale` of entries before the step, outputs over columns, strength of the
-    step.
+    """The fitted law: standard deviation `scale` of entries before the step, ratio of outputs to columns, and strength
+    of the step.
 
     `edges` bound the singular values of W / sqrt(columns) over all intervals; `beyond` counts singular values above,
     which were set aside; `distance` is the Kolmogorov-Smirnov distance.

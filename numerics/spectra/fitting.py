@@ -53,7 +53,7 @@ LAYOUTS = {"auto": None, "oihw": STANDARD, "hwio": SPATIAL_FIRST}
 
 
 class NoSpectrum(Exception):
-    """Raised where an array has no bulk to fit; `damaged` where it should have one."""
+    """Raised if an array has no bulk to fit; `damaged` if it should have one."""
 
     def __init__(self, why: str, damaged: bool = False) -> None:
         super().__init__(why)
@@ -65,10 +65,10 @@ class FittedOutlier:
     """One singular value beyond an edge.
 
     Attributes:
-        singular_value: of W / sqrt(columns).
-        eigenvalue: of W^T W / rows.
+        singular_value: the singular value of W / sqrt(columns).
+        eigenvalue: the eigenvalue of W^T W / rows.
         tracy_widom: distance from the edge in units of the Tracy-Widom scale.
-        p_value: probability that noise alone reaches as far; None if the bulk is not Marchenko-Pastur.
+        p_value: probability that noise alone reaches this far; None if the bulk is not Marchenko-Pastur.
         spike: strength of the independent rank-one term with this singular value; None below the bulk.
         error: standard deviation of that singular value; None below the bulk.
     """
@@ -95,7 +95,7 @@ class Fit:
 
 @dataclass(frozen=True, repr=False)
 class FittedSpectrum:
-    """Bulk, edges and outliers of a matrix; edges and scales are those of infinite size."""
+    """Bulk, edges and outliers of a matrix; edges and scales refer to infinite size."""
 
     name: str
     shape: tuple[int, ...]
@@ -148,7 +148,7 @@ class FittedSpectrum:
 
     @property
     def wants_another_law(self) -> bool:
-        """Whether Marchenko-Pastur with few outliers does not describe it."""
+        """Whether Marchenko-Pastur with a few outliers fails to describe the spectrum."""
         return self.verdict != FITS or len(self.outliers) > TAIL * len(self.singular_values)
 
     @property
@@ -161,7 +161,7 @@ class FittedSpectrum:
 
     @property
     def top(self) -> float:
-        """The largest singular value over the upper edge."""
+        """The ratio of the largest singular value to the upper edge."""
         return float(self.singular_values[0] / self.singular_edges[1])
 
     @property
@@ -328,9 +328,9 @@ def distance_allowed(count: int) -> float:
 def fit_bulk(squares: np.ndarray, longer: int, level: float) -> Fit:
     """Fit Marchenko-Pastur to squared singular values in descending order.
 
-    Values beyond the edge are excluded and the others fitted again until nothing changes. If the rest does not follow
-    the law, robust fits start from several guessed fractions of outliers (none, an eighth, a quarter, ...), and the
-    best is returned.
+    Values beyond the edge are excluded, and the others are fitted again until nothing changes. If the rest does not
+    follow the law, robust fits start from several guessed fractions of outliers (none, an eighth, a quarter, ...), and
+    the best is returned.
     """
     shorter = len(squares)
     best = _settle(squares, longer, level, 0, (False,))
@@ -343,7 +343,9 @@ def fit_bulk(squares: np.ndarray, longer: int, level: float) -> Fit:
 
 
 def _settle(squares: np.ndarray, longer: int, level: float, start: int, ways: tuple[bool, ...]) -> Fit:
-    """Alternate fit and outlier count until both agree, by each way of fitting (robust or not) in turn."""
+    """Alternate between the fit and the count of outliers until both agree, for each kind of fit (robust or not) in
+    turn.
+    """
     above, below, scale = start, 0, 0.0
     for robust in ways:
         for _ in range(50):
@@ -357,8 +359,9 @@ def _settle(squares: np.ndarray, longer: int, level: float, start: int, ways: tu
 
 
 def _rest(squares: np.ndarray, longer: int, above: int, below: int) -> tuple[np.ndarray, int]:
-    """Return singular values of the bulk, ascending, over the root of the longer side reduced by the number of
-    spikes."""
+    """Return singular values of the bulk, ascending, divided by the square root of the longer side less the number of
+    spikes.
+    """
     bulk = squares[above : len(squares) - below][::-1]
     return np.sqrt(bulk / (longer - above)), longer - above
 
@@ -419,9 +422,9 @@ def _distance(squares: np.ndarray, longer: int, above: int, below: int, scale: f
 def spike_at(singular: float, longer: int, shorter: int) -> tuple[float, float] | None:
     """Return the strength of the independent rank-one term with this singular value, and its standard deviation.
 
-    In units of sigma sqrt(longer). With a = z <u (z^2 - X X^T)^-1 u>, its counterpart b on the other side and the mixed
-    element m = <u (z^2 - X X^T)^-1 X v>, a term theta u v^T has its singular value where a b = (1/theta - m)^2. The
-    fluctuations of a, b and m over independent directions u, v are summed.
+    Both are in units of sigma sqrt(longer). With a = z <u (z^2 - X X^T)^-1 u>, its counterpart b on the other side and
+    the mixed element m = <u (z^2 - X X^T)^-1 X v>, a term theta u v^T has its singular value where a b = (1/theta -
+    m)^2. The fluctuations of a, b and m over independent directions u, v are summed.
     """
     ratio = shorter / longer
     law, fraction = marchenko_pastur(ratio)
@@ -492,7 +495,9 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
 
 
 def _top_vectors(one: FittedSpectrum, matrix: np.ndarray, gram: np.ndarray) -> tuple[TopVectors, ...]:
-    """Return the localisation of the singular vectors of outliers above the bulk, at least of the largest."""
+    """Return the localisation of the singular vectors of all outliers above the bulk, or of the largest singular value
+    if there are none.
+    """
     above = [outlier for outlier in one.outliers if outlier.side == "above"]
     long, short = leading_vectors(_pieces(matrix), gram, min(max(len(above), 1), MOST_VECTORS))
     left, right = (long, short) if one.rows >= one.columns else (short, long)

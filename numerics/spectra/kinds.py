@@ -11,8 +11,8 @@ ANY_DEPTH = "*"
 def kind_and_depth(name: str) -> tuple[str, int | None]:
     """Return the name with its first number as a star, and that number: `h.3.mlp.weight` is `h.*.mlp.weight` at 3.
 
-    A part of the name that is a number counts first, such as the 3 of `h.3.mlp.fc1`; then one at the end of a part,
-    such as in `W1` or `layers_2/kernel`. Depth is None if the name has no number.
+    A part of the name that is itself a number takes precedence, such as the 3 in `h.3.mlp.fc1`, over a number at the
+    end of a part, as in `W1` or `layers_2/kernel`. Depth is None if the name has no number.
     """
     pieces = re.split(r"([./])", name)
     for pattern in (r"()(\d+)", r"(\D+)(\d+)"):
@@ -27,7 +27,7 @@ def kind_and_depth(name: str) -> tuple[str, int | None]:
 def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the names of each kind in order of depth; kinds in order of first appearance.
 
-    A kind of one member has its whole name.
+    A kind with one member keeps its whole name.
     """
     kinds: dict[str, list[tuple[int, int, str]]] = {}
     for place, name in enumerate(names):

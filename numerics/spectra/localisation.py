@@ -28,7 +28,7 @@ class Participation:
         ratio: the participation ratio 1 / sum u_i^4.
         error: its standard error by the infinitesimal jackknife, for entries that are independent draws; sqrt(k) for a
             vector on k of many entries.
-        deviations: sum u_i^4 minus its mean over random directions, in their standard deviations.
+        deviations: sum u_i^4 minus its mean over random directions, in standard deviations over these.
     """
 
     size: int
@@ -48,8 +48,8 @@ class TopVectors:
 
     Attributes:
         rank: 0 for the largest singular value.
-        left: over the rows of the matrix.
-        right: over its columns.
+        left: the localisation over the rows of the matrix.
+        right: that over its columns.
         doubts: reasons not to trust that these are the rows and columns of a learned direction.
     """
 

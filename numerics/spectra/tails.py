@@ -31,7 +31,7 @@ class PowerTail:
     """A power law fitted to the largest eigenvalues of W^T W / rows; singular values have exponent 2 exponent - 1.
 
     Attributes:
-        error: standard error of the exponent, the choice of the start included.
+        error: standard error of the exponent, including the choice of the start.
         start: smallest eigenvalue of the tail.
         count: number of eigenvalues in the tail.
         distance: Kolmogorov-Smirnov distance of the tail from its law.
@@ -59,7 +59,7 @@ class PowerTail:
 
 @dataclass(frozen=True)
 class _Hill:
-    """The best start of a sample of logarithms and the law above it."""
+    """The best start of the tail in a sample of logarithms, and the law above it."""
 
     count: int
     rate: float

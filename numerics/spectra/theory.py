@@ -68,8 +68,8 @@ class TheoryComparison:
 def compare_with_theory(spectrum: FittedSpectrum, theory: ExpectedSpectrum) -> TheoryComparison:
     """Compare outliers by rank on each side of the bulk, in standard deviations.
 
-    The theory is of infinite size and the matrix is one draw. Its outliers fluctuate like those of independent spikes;
-    the error of a sampled theory is added in quadrature.
+    The theory is of infinite size and the matrix is one draw. The outliers of the matrix fluctuate like those of
+    independent spikes; the error of a sampled theory is added in quadrature.
     """
     factor = theory.edges[1] / spectrum.eigenvalue_edges[1]
     edges = (factor * spectrum.eigenvalue_edges[0], factor * spectrum.eigenvalue_edges[1])

@@ -14,11 +14,11 @@ from numerics.runtime.interface import Array
 
 
 def differentiable_once(value: Callable[..., tuple[Array, Any]], moved: Callable[..., Array]) -> Callable[..., Array]:
-    """Return a function with given first derivatives, whose higher ones are NaN. Where no derivative is asked for,
-    only its value is compiled.
+    """Return a function with given first derivatives, whose higher ones are NaN.
 
-    value(*arguments): the value, and what else is known; it is not differentiated. moved(known, *arguments): a function
-    whose derivatives at fixed `known` are those of the value.
+    If no derivative is requested, only the value is compiled. value(*arguments): the value, and intermediate results;
+    it is not differentiated. moved(known, *arguments): a function whose derivatives, at fixed intermediate results
+    `known`, are those of the value.
     """
 
     @jax.custom_jvp

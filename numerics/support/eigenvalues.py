@@ -1,6 +1,6 @@
 """Eigenvalues of general real matrices, in operations available on every JAX device.
 
-JAX calls LAPACK for them, on a GPU via the host. Here the QR algorithm is a JAX program: balancing, Householder
+For these JAX calls LAPACK, from a GPU through the host. Here the QR algorithm is a JAX program: balancing, Householder
 reduction to Hessenberg form, and Francis steps with two shifts. All loops have the same length for all matrices of a
 batch, except the outermost one.
 """
@@ -130,7 +130,7 @@ def _quasi_triangular(h: Array) -> tuple[Array, Array]:
 
     def deflated(h: Array) -> tuple[Array, Array, Array]:
         """Return the matrix without insignificant entries, and first and last row of the last block of more than two
-        rows; zero for both without any."""
+        rows; both are zero if there is no such block."""
         linked = _links(h)
         h = h.at[index[1:], index[:-1]].multiply(linked)
         high = jnp.max(jnp.where(linked[1:] & linked[:-1], index[2:], 0))
@@ -151,7 +151,7 @@ def _francis_step(h: Array, low: Array, high: Array, unusual: Array) -> Array:
     """Return the matrix after one implicit QR step with two shifts on rows `low` to `high`; unchanged if there are
     none.
 
-    unusual: use exceptional shifts instead of those of the last two rows.
+    unusual: whether to use exceptional shifts instead of the eigenvalues of the last two rows.
     """
     n = len(h)
     wide = jnp.pad(h, ((0, 3), (0, 3)))

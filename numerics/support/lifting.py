@@ -91,7 +91,10 @@ def _shape(x: Any, *, inner: _Lifted) -> Any:
 
 
 def _derivative(primals: tuple[Array], tangents: tuple[Any], *, inner: _Lifted) -> tuple[Array, Array]:
-    """JVP rule: derivatives, a plain array that the caller transposes and batches, times the tangent."""
+    """JVP rule: the product of the derivatives and the tangent.
+
+    The derivatives are an ordinary array, so that JAX can transpose and batch the product.
+    """
     (x,), tangent = primals, _instantiate(tangents[0])
     both = _apply(x, inner.with_slopes)
     value, slopes = both[..., 0], both[..., 1:]

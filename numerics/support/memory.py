@@ -41,7 +41,7 @@ def expected_memory(
     solver: Solver, values: dict[str, Any], sampling: Sampling, labels: Sequence[str] | None, path: bool | None
 ) -> ExpectedMemory:
     """Return the peak memory of a sampled solution. labels: of the requested probed matrices, all if None; path:
-    whether outliers at every time are needed, None for those of eigenproblems that are not large."""
+    whether outliers at every time are needed, None if they are needed only for eigenproblems that are not large."""
     training, p = solver.sampled_pass, solver.point(values)
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
     shapes = training.extents(p, steps)

@@ -20,8 +20,9 @@ KNOWN = 0.9
 
 
 def without_bias(whole: V, halves: V, share: float) -> V:
-    """Return the value of all sites plus a fraction of its difference from that of halves; the fraction is one if the
-    bias decreases as 1/sites."""
+    """Return the result from all sites plus a fraction of its difference from the result of halves; the fraction is one
+    if the bias decreases as 1/sites.
+    """
     return whole + share * (whole - halves)
 
 
@@ -41,7 +42,7 @@ class Moved(ReadTogether):
 
     @abstractmethod
     def changes(self, keys: Sequence[OrderKey]) -> dict[OrderKey, Operator]:
-        """Return the shifts of those with these names."""
+        """Return the shifts of the order parameters with these names."""
 
 
 def read(order: Order, keys: Sequence[OrderKey] | None = None) -> dict[OrderKey, np.ndarray]:
@@ -55,10 +56,10 @@ class Nearby:
     """Order parameters near those of all sites.
 
     varied: shifted by each independent contribution to the error of a bias-corrected result, one standard deviation at
-    a time; counted: the fraction of each of these changes that counts as an error. half: of passes over half of the
-    sites; None without bias correction. share: the bias of all sites as a fraction of the additional bias of halves,
-    and doubt its uncertainty. replicas: the number of leading entries of `varied` that are shifted by noise, by amounts
-    that sum to zero. unbiased: shifted, to first order, by the bias correction; None without it.
+    a time; counted: the fraction of each of these changes that counts as an error. half: order parameters of passes
+    over half of the sites; None without bias correction. share: the bias of all sites as a fraction of the additional
+    bias of halves, and doubt its uncertainty. replicas: the number of leading entries of `varied` that are shifted by
+    noise, by amounts that sum to zero. unbiased: shifted, to first order, by the bias correction; None without it.
     """
 
     varied: tuple[Order, ...] = ()
@@ -71,7 +72,7 @@ class Nearby:
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """Return all of them, in the order in which `estimate` takes results."""
+        """Return all nearby order parameters, in the order in which `estimate` takes their results."""
         return (*self.varied, *(order for order in (self.half, self.unbiased) if order is not None))
 
     def estimate(self, value: float, others: Sequence[float | None]) -> tuple[float, float]:

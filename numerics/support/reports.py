@@ -195,7 +195,7 @@ class UndecidedOutlier(Described):
     """An outlier that sampling leaves undecided: some replicates lack it, or it lies within an error of an edge."""
 
     edge: float | None = None
-    """The edge in question, if its position is known only to a standard error."""
+    """The edge in question, if its position is known only within a standard error."""
     error: float | None = None
     """Standard error of that edge."""
 

@@ -58,8 +58,9 @@ def draw(
 
 
 def _in_turn(counts: Sequence[int]) -> list[tuple[int, int]]:
-    """Order normals of several kinds as (index, kind), lowest index first: these carry most of the variance, and moment
-    matching moves the first ones least."""
+    """Order normals of several kinds as (index, kind), with the lowest index first: low indices carry most of the
+    variance, and moment matching changes the first normals least.
+    """
     return sorted((k, kind) for kind, count in enumerate(counts) for k in range(count))
 
 
@@ -84,8 +85,8 @@ def halves(groups: Groups, normals: Mapping[str, Array], how: str, paired: bool 
 
 
 def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]], paired: bool) -> str | None:
-    """Return the kind of normals that changes sign in the second site of each antithetic pair: the one with the fewest
-    normals; None without one.
+    """Return the kind of normals that changes sign at the second site of each antithetic pair: the kind with the fewest
+    normals, or None.
 
     Averages of odd functions of it vanish exactly, as does the output of a network before training. Sites of a pair
     share all other normals. A sector with a single kind has no antithetic pairs.
@@ -97,8 +98,9 @@ def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]], 
 def _as_wanted(
     groups: Groups, drawn: Mapping[str, np.ndarray], how: str, part: float, paired: bool
 ) -> dict[str, Array]:
-    """Return drawn normals with the moments and signs of a way of drawing. part: the smallest set of sites that is
-    drawn, as a fraction of these."""
+    """Return drawn normals with the moments and signs that a method of drawing prescribes. part: the smallest set of
+    sites that is drawn, as a fraction of all sites.
+    """
     if how == "plain":
         return {name: jax.device_put(x) for name, x in drawn.items()}
     if how == "matched":

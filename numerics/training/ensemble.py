@@ -238,7 +238,7 @@ def _sum(
 
 
 def _together_in(terms: Sequence[Term]) -> dict[int | PassSum, float]:
-    """Return each pass, or mean, of a sum once."""
+    """Return the passes and means that occur in a sum, each once."""
     factors: dict[int | PassSum, float] = {}
     for factor, one in terms:
         factors[one] = factors.get(one, 0.0) + factor
@@ -246,7 +246,7 @@ def _together_in(terms: Sequence[Term]) -> dict[int | PassSum, float]:
 
 
 def _among(columns: np.ndarray, resolved: Resolved) -> Resolved:
-    """Return the positions of the noises that carry responses among some."""
+    """Return the positions, among given noises, of those that carry responses."""
     chosen = []
     for which, least in resolved.chosen:
         places = np.searchsorted(columns, which)
@@ -434,7 +434,7 @@ def _order_of(
 
 
 def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, mean: PassSum) -> Any:
-    """Return the records of the noises of each random matrix, from the moments that they need."""
+    """Return the recorded pivots of the noises of each random matrix, from the moments that they need."""
     names = tuple(key for key, _ in shapes)
     read = _noted_by(training, _layout_of(p), shapes)
     wanted = tuple(key for key in names if any(key in keys for keys in read.values()))
@@ -450,7 +450,7 @@ def _layout_of(p: Point) -> Layout:
 
 
 def _laid_out(layout: Layout) -> Point:
-    """Return a point without numbers, for tracing functions."""
+    """Return a point with shapes but without values, for tracing functions."""
     names, leaves = layout
     struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
     point: Point = jax.tree.unflatten(names, [struct(*leaf) for leaf in leaves])
@@ -465,7 +465,7 @@ def _arrays(shapes: tuple[tuple[K, tuple[int, ...]], ...]) -> dict[K, Any]:
 
 @lru_cache(maxsize=64)
 def _made_of(training: SampledPass, layout: Layout, kept: KeptShapes) -> dict[OrderKey, tuple[str, ...]]:
-    """Return for each moment the arrays on which it depends."""
+    """Return, for each moment, the arrays on which it depends."""
     return _read_by(lambda p, kept: dict(training.moments_of(p, Carried(**kept))), _laid_out(layout), _arrays(kept))
 
 

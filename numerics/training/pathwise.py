@@ -126,7 +126,7 @@ class SampledQuantity:
 
 
 def _moved(passes: Any, how: tuple[int, float] | None) -> Any:
-    """Return the observables of passes, or of pairs of passes, moved by a step along a parameter."""
+    """Return the observables of passes, or of pairs of passes, shifted by a step along a parameter."""
     if isinstance(passes, list):
         return [_moved(one, how) for one in passes]
     table = passes["observables"]

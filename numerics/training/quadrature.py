@@ -141,8 +141,9 @@ def _poles(order: Mapping[OrderKey, np.ndarray]) -> dict[str, list[tuple[complex
 def _without_nodes(
     order: Mapping[OrderKey, np.ndarray], poles: Mapping[str, list[tuple[complex, complex]]]
 ) -> dict[tuple[Any, ...], np.ndarray]:
-    """Return order parameters that are comparable for any number of nodes: those by diagonal value are averaged with
-    functions of that value with these poles."""
+    """Return order parameters that can be compared between numbers of nodes: those tabulated by diagonal value are
+    averaged with functions of that value that have these poles.
+    """
     found: dict[tuple[Any, ...], np.ndarray] = {key: x for key, x in order.items() if key.kind not in BY_VALUE}
     for key, value in order.items():
         if key.kind in BY_VALUE:
@@ -160,7 +161,8 @@ def _one(results: Results, point: int | None) -> Results:
 
 def _moved(before: Results, now: Results, unit: float = 0.0) -> float:
     """Return the largest change of any result, relative to its own size; overflow is handled elsewhere. unit: the size
-    of the integrands, if it is larger than all results."""
+    of the integrands, used if it is larger than all results.
+    """
     worst = 0.0
     poles = _poles(now[0])
     before, now = ((_without_nodes(some[0], poles), *some[1:]) for some in (before, now))

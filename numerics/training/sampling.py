@@ -103,7 +103,7 @@ class Sampling:
         tolerance: relative variance cutoff of the basis; None to choose it.
         debias: whether to correct the bias of order 1/sites.
         share: fraction of the difference to halves that is bias, and its uncertainty; None to estimate both from
-            observables. A second pass over the same sites takes the values of the first.
+            observables. A second pass over the same sites uses the values of the first.
     """
 
     samples: int = DEFAULT_SAMPLES
@@ -126,7 +126,7 @@ class Sampled:
         order: order parameters of the mean over replicates.
         nearby: perturbed order parameters, from which results get standard errors and a bias correction.
         observables: bias-corrected estimates.
-        finite: number of times before anything overflowed.
+        finite: number of times before the first overflow.
         errors: standard errors of the observables.
         method: description of the computation.
     """
@@ -292,7 +292,7 @@ class _Replicates:
     Attributes:
         wholes: passes over all sites.
         halved: pairs of passes over halves.
-        coarser: pairs of a pass with coarser truncation and the pass over the same sites without.
+        coarser: pairs of a pass with coarser truncation and the pass over the same sites without it.
         reports: truncation and overflow of each pass.
     """
 
@@ -314,7 +314,7 @@ class _Replicates:
 
     @cached_property
     def half(self) -> PassSum:
-        """Mean of the passes over halves; without bias correction, that over all sites."""
+        """Mean of the passes over halves, or, without bias correction, over all sites."""
         if not self.halved:
             return self.mean
         return self.ensemble.mean([(0.5 / len(self.halved), number) for both in self.halved for number in both])
@@ -414,7 +414,7 @@ def plans_for(training: SampledPass, p: Point, how: Sampling) -> list[_Plan]:
     """Return plans of increasing rank.
 
     The sites per replicate are the power of two nearest to the requested number. Each further plan doubles the rank and
-    takes the sites that this rank needs, as long as they fit into memory.
+    uses as many sites as this rank needs, as long as they fit into memory.
     """
     budget = how.samples / (2 if how.debias else 1)
 
@@ -460,7 +460,7 @@ def _chosen(
     """Return the plan of smallest rank whose basis has an acceptable cutoff, and the smallest such cutoff.
 
     Args:
-        pilot: returns a pass over half of the sites of one replicate, where noise raises the rank above that of all
+        pilot: returns a pass over half of the sites of one replicate; noise gives it a higher rank than a pass over all
             sites.
 
     Raises:
@@ -492,7 +492,7 @@ class _Pass:
 
     Attributes:
         kept: data from which moments are computed.
-        finite: number of times before anything overflowed.
+        finite: number of times before the first overflow.
         lost: largest truncated fraction of the variance of a field.
         directions: largest rank of a basis.
         full: whether some basis had no space left.
@@ -564,8 +564,9 @@ def _share(
     """Return the fraction of the difference to halves that is bias, and its uncertainty.
 
     The bias is quadratic in the noise, so it scales like a variance when the number of sites doubles: by 1/2 for
-    independent normals, by less for a Sobol sequence. The variance of the observables mixes both, and the noise behind
-    the bias may have more of the former. The fraction therefore lies between that of the observables and one.
+    independent normals, by less for a Sobol sequence. The variance of the observables mixes both kinds, and the noise
+    that causes the bias may contain more independent normals. The fraction therefore lies between that of the
+    observables and one.
     """
     falls = []
     for name in wholes[0]:

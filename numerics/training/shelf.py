@@ -18,7 +18,10 @@ IN_MEMORY = 5e8
 
 
 class Shelf:
-    """Store for tables of arrays. Its files are deleted with the store and all its tables. most: bytes in memory."""
+    """Store for tables of arrays.
+
+    Its files are deleted with the store and all its tables. most: bytes that may be kept in memory.
+    """
 
     def __init__(self, most: float = IN_MEMORY):
         self.room = most

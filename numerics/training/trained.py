@@ -68,8 +68,9 @@ class Trained:
 
     @cached_property
     def failure(self) -> str | None:
-        """Why there are no results: it has overflowed, or grown until order parameters have lost all digits,
-        or integrals have not converged."""
+        """Why there are no results: the pass overflowed, order parameters grew until they lost all digits, or integrals
+        did not converge.
+        """
         return _failure(self)
 
     @property
@@ -124,7 +125,7 @@ def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int 
 
 
 def chunks(solver: Solver, points: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Return points in groups whose order parameters fit into a modest fraction of the memory."""
+    """Split points into groups whose order parameters fit into a modest fraction of the memory."""
     if not points:
         return
     entries = check_memory(solver, points[0])
@@ -140,7 +141,7 @@ def most_together(entries: int) -> int:
 
 
 def check_memory(solver: Solver, values: dict[str, Any]) -> int:
-    """Return the number of floats in the order parameters; absurd sizes are refused before memory is allocated."""
+    """Return the number of floats in the order parameters; refuse absurd sizes before memory is allocated."""
     p = solver.point(values)
     sizes = {solver.setting.steps, *solver.setting.labels}
     longest = max((int(value) for name, value in values.items() if name in sizes), default=0)
@@ -169,7 +170,7 @@ def _check_entries(solver: Solver, values: dict[str, Any], entries: int) -> None
     if 8 * entries > MOST_BYTES:
         whole = ", ".join(f"{q.name}={values[q.name]}" for q in solver.setting.parameters if q.whole)
         raise ParameterError(
-            f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
+            f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; choose smaller numbers"
         )
 
 

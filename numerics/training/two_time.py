@@ -68,7 +68,7 @@ def _finite(name: OrderKey, table: Mapping[Any, np.ndarray]) -> np.ndarray:
 
 
 def _with_memories(training: SampledPass, wanted: Wanted) -> Wanted:
-    """Return the request; for responses, with impulses in all noises of memory terms."""
+    """Return the request, to which responses add impulses in all noises of memory terms."""
     if not any(kind == "R" for kind, _, _ in wanted):
         return wanted
     noises = dict.fromkeys(memory.noise for product in training.training.products for memory in product.memories)

@@ -423,7 +423,7 @@ REFUSED = {
     "no trait": (lambda: derive_model(model(M + diag(v))), "which is unbounded because v is"),
     "not symmetric": (lambda: derive_model(model(diag(FEW) @ M)), "not symmetric"),
     "nothing random": (lambda: derive_model(model(diag(FEW) + outer(v, v) / D)), "there is no random matrix"),
-    "mean inside": (lambda: derive_model(model(M + diag(FEW / mean(FEW**2)))), "holds a mean"),
+    "mean inside": (lambda: derive_model(model(M + diag(FEW / mean(FEW**2)))), "contains a mean"),
     "data": (
         lambda: derive_model(model(M + diag(trait("given", D, values=data("numbers", axis("k", K)))), K)),
         "are data",
