@@ -11,8 +11,8 @@ import sympy as sp
 
 from derive import parameter, whole_positive
 from derive.algebra.nodes import Z
-from derive.algebra.physical import physical_samples, physical_values, sample_point
-from derive.algebra.polynomials import PolynomialRing, _coincidences, _Evaluation
+from derive.algebra.physical import PhysicalPoint, physical_samples, physical_values, sample_point
+from derive.algebra.polynomials import PolynomialRing, _coincidences, _Elimination, _Evaluation
 
 G, R, H = sp.symbols("G R H")
 T = parameter("T", default=4, domain=whole_positive)
@@ -49,3 +49,9 @@ def test_unknowns_that_vanish_or_equal_another_symbol_up_to_a_sign_are_eliminate
     values = {a: sp.Float("0.3", 60), b: sp.Float(0), c: sp.Float("-0.7", 60), G: sp.Float("0.3", 60)}
     physical = SimpleNamespace(values={s: mpmath.mpf(str(v)) for s, v in {**values, k: sp.Float("0.7", 60)}.items()})
     assert _coincidences([G, a, b, c], [G + a + b + c + k], physical) == {a: G, b: 0, c: -k}
+
+
+def test_an_elimination_without_these_unknowns_needs_no_step():
+    equations, unknowns = [(Z - H) * G - 1, (Z - G) * H - 1, R - R * G * H / 2], [G, H, R]
+    done = _Elimination.of(equations, unknowns[1:], PhysicalPoint.of(tuple(equations), tuple(unknowns)))
+    assert not done.steps and done.ring.decode(done.relation) in (Z * G - G**2 - 1, G**2 - Z * G + 1)
