@@ -20,7 +20,7 @@ from derive.errors import NumericalError
 from numerics.bulk.branch import CLOSEST, FARTHEST, Branch, changed
 from numerics.bulk.digits import long_system
 from numerics.runtime.interface import Array, BulkLaw
-from numerics.runtime.point import Point, replaced
+from numerics.runtime.point import Point
 from numerics.support.precision import in_float64
 
 FOLD, POLE = "fold", "pole"
@@ -349,38 +349,3 @@ def upper_edge_program(law: BulkLaw) -> Any:
         return fold(p, jnp.concatenate([end.z[None], end.r, end.along]))[0], end.error
 
     return upper_edge
-
-
-@lru_cache(maxsize=64)
-def _mapped(law: BulkLaw, name: str) -> Any:
-    """Return a function that gives the upper edge and its derivative with respect to parameter `name` at many values
-    (vmap).
-    """
-    program = upper_edge_program(law)
-
-    def one(value: Array, p: Point) -> Any:
-        (edge, residual), (derivative, _) = jax.jvp(
-            lambda x: program(replaced(p, **{name: x})), (value,), (jnp.ones_like(value),)
-        )
-        return edge, derivative, residual
-
-    return jax.jit(jax.vmap(one, in_axes=(0, None)))
-
-
-@in_float64
-def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the upper edge, and its derivative, at every value `grid` of parameter `name`; the other parameters are
-    those of `branch`."""
-    grid = np.atleast_1d(np.asarray(grid, float))
-    if branch.law.settles:
-        raise NumericalError("the number of nodes of a density varies from point to point; sweep point by point")
-    if isinstance(vars(branch.p)[name], int):
-        raise NumericalError("the edge is followed along a real parameter; sweep a whole number value by value")
-    edges_with_slopes = _mapped(branch.law, name)(jnp.asarray(grid), branch.p)
-    edge, derivative, residual = (np.asarray(x) for x in edges_with_slopes)
-    wrong = ~(np.isfinite(edge) & np.isfinite(derivative) & (residual < 1e-9))
-    if wrong.any():
-        raise NumericalError(
-            f"the upper edge was not found at parameter value {grid[np.argmax(wrong)]:.6g}; try less extreme values"
-        )
-    return edge, derivative

@@ -25,7 +25,6 @@ from numerics.bulk.edges import (
     support_from_branch,
     support_from_curve,
 )
-from numerics.bulk.folds import edges_against
 from numerics.bulk.keeping import law_from_json, law_to_json, load_or_compute
 from numerics.bulk.law import DensityPanel, Panelled, SpectralLaw
 from numerics.runtime.interface import BulkLaw
@@ -39,7 +38,6 @@ __all__ = [
     "atoms_of",
     "counts_against",
     "edge_candidates",
-    "edges_against",
     "law_of",
     "series_moments",
     "support",

@@ -567,14 +567,14 @@ class Coverage:
                 self.seconds.pop(test, None)
 
     def of(self, bug: Bug) -> list[str]:
-        """Tests that run a bug, the fastest of each file first, then the second of each."""
+        """Tests that run a bug, the fastest first, where the n-th test of a file counts as n times as long."""
         files: Counter[str] = Counter()
         ranked = []
         names = self.tests[bug.name]
         for name in sorted((name for name in names if name in self.seconds), key=lambda name: self.seconds[name]):
-            ranked.append((files[name.split("::")[0]], self.seconds[name], name))
             files[name.split("::")[0]] += 1
-        return [name for _, _, name in sorted(ranked)]
+            ranked.append((files[name.split("::")[0]] * self.seconds[name], name))
+        return [name for _, name in sorted(ranked)]
 
     def within(self, bug: Bug, limit: float, passed: Sequence[str]) -> list[str]:
         """The tests of a bug within a limit of CPU seconds, the first of them in any case. passed: those that are known

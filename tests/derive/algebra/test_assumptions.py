@@ -166,6 +166,12 @@ def test_points_of_a_domain_have_all_signs_zero_and_ends():
     assert any(point[t] == 0 for point in domain_points([t]))
 
 
+def test_points_are_generic_unless_a_domain_is_whole():
+    """At whole numbers different relations may agree, as k^2 and |k| do at one."""
+    assert [point[k].is_Integer for point in domain_points([k])] == [False, False, True, False]
+    assert all(point[T].is_Integer and point[T] > 0 for point in domain_points([T]))
+
+
 # -- the classes of wrong numbers that forced rewrites made
 
 

@@ -579,6 +579,15 @@ def test_no_clock_at_all():
     close(spikes[""]["right"](), y_[:, None])
 
 
+def test_draws_have_their_declared_variances():
+    y, late = field("y", N), normal("late", D, scale=b)
+    A = gaussian("A", N, D, variance=a)
+    model = Model(parameters=(a, b), equations=[Eq(y, A @ late / sqrt(D))], observe={"y": mean(y**2)})
+    rng = drawn()
+    matrix, vector = rng.standard_normal((18, SIZE)), rng.standard_normal(SIZE)
+    close(sample(model)[2]["y"], [1.5 * 0.4**2 * np.mean((matrix @ vector) ** 2) / SIZE])
+
+
 def test_a_sector_of_ratio_one(any_names):
     first, second = sectors("first", second=1)
     G, source, y = gaussian("G", second, first), normal("source", first), field("y", second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import flint
 import mpmath
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from derive.errors import NumericalError
 from numerics.bulk.branch import (
     Branch,
     BranchStart,
@@ -23,6 +25,7 @@ from numerics.bulk.branch import (
 )
 from numerics.bulk.curve import Curve, _integers, _shifted, horner
 from numerics.bulk.digits import LongSystem
+from numerics.bulk.folds import _predict, _RealPoint
 from numerics.bulk.moments import _coefficient
 from numerics.bulk.neighbours import NEAREST
 from numerics.bulk.polynomials import PolynomialSystem, Sums, polynomials_of
@@ -209,6 +212,35 @@ def test_continuation_stays_on_the_branch(by_factors):
     assert np.max(errors) < 1e-11 and np.all(r[2:4].imag == 0)
 
 
+def test_responses_outside_the_support_are_exactly_real():
+    """From a start with an imaginary part that is not small, by corrections that leave none but rounding."""
+    z, begin = np.array([2.5, -3.0]), np.array([[0.5 + 1e-4j], [-0.38 - 1e-4j]])
+
+    def corrected(z, r, usual):
+        found = np.array([[wigner(one)] for one in z]) + 1e-15j * (np.abs(r.imag) > 0)
+        return found, np.full(z.size, 1e-4), np.full(z.size, 1e-16), np.zeros(found.shape)
+
+    r, _ = polish(corrected, z, begin, np.full(2, 1e-4))
+    assert r[:, 0].tolist() == [wigner(one) for one in z]
+
+
+def test_no_response_is_returned_if_one_of_the_points_fails(monkeypatch):
+    monkeypatch.setattr(Branch, "certain", lambda self, z: (np.ones((z.size, 1)), np.where(z.real > 2, 1e-3, 0.0)))
+    branch = Branch(BulkLaw(("g",), 0, lambda p: ((("g z", 1.0), ("1", -1.0)),)), Point())
+    assert branch.responses(np.array([1j])).tolist() == [[1]]
+    with pytest.raises(NumericalError, match="did not converge near z = 3"):
+        branch.responses(np.array([1.0 + 1j, 3.0, 2j]))
+
+
+def test_a_branch_near_a_divergent_edge_is_predicted_as_a_power_law():
+    """z = G^-2 and r = G^(1/2) at G + change, which linear predictions miss."""
+    branch = SimpleNamespace(resolvent_index=0, by_factors=True, start=SimpleNamespace(height=1.0))
+    g = 1e4
+    near = _RealPoint(g**-2, np.array([g, g**0.5]), -2 * g**-3, np.array([1.0, 0.5 * g**-0.5]))
+    z, r = _predict(branch, near, 0.7 * g)
+    assert [z, *r] == pytest.approx([(1.7 * g) ** -2, 1.7 * g, (1.7 * g) ** 0.5], rel=1e-12)
+
+
 def test_what_does_not_start_on_the_branch_is_not_followed():
     """The other root of G^2 - z G + 1 is no Stieltjes transform."""
     begin, end = np.array([40j]), np.array([0.5 + 0.1j])
@@ -218,8 +250,6 @@ def test_what_does_not_start_on_the_branch_is_not_followed():
 
 
 def test_a_kernel_that_does_not_converge_has_no_beginning():
-    from derive.errors import NumericalError
-
     def wild(z, r, usual):
         return r, np.ones(z.size), np.full(z.size, 1e-3), r
 

@@ -253,10 +253,12 @@ def test_rows_belong_to_the_same_times_by_one_set_of_factors_as_by_all(setting, 
     problem, steps, _ = exact(setting, **values)
     for cycle in problem.probe.cycles:
         found = []
-        for size in (1e99, 0.0):
+        for size, by_all in ((1e99, restriction._early), (0.0, None)):
             monkeypatch.setattr(restriction, "CODED_BYTES", size)
+            monkeypatch.setattr(restriction, "_early", by_all)
             restriction._structure.cache_clear()
             found.append(restriction.Restriction(problem, cycle, steps))
+            monkeypatch.undo()
         one, other = found
         assert one.nested and other.nested and one.sizes == other.sizes and one.bytes == other.bytes
         assert all(np.array_equal(x, y) for x, y in zip(one.appearing, other.appearing, strict=True))

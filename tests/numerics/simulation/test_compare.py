@@ -15,7 +15,7 @@ from derive.errors import NumericalError
 from numerics.bulk.law import Panelled, SpectralLaw
 from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.keys import OrderKey
-from numerics.simulation.compare import Row, compare, expected_by_chance, judge, match
+from numerics.simulation.compare import Row, Verdict, compare, expected_by_chance, judge, match
 from numerics.simulation.samples import Samples, SimulatedLayer, _gathered, _Last, _Sample, joined
 from numerics.solution import Layer
 from numerics.support.reports import LayerDiagnostics, SpikeSpan
@@ -370,6 +370,11 @@ def test_a_verdict_counts_what_chance_makes():
     assert found.sentence.startswith(f"cannot tell: use {found.seeds} seeds")
     assert judge(rows[::2], 4).outcome == judge(rows[-1:], 4).outcome == "agrees"
     assert judge(rows, 400).outcome == "disagrees"
+
+
+def test_a_verdict_names_at_most_four_quantities():
+    told = [Verdict("disagrees", 9, tuple("abcde"[:count])).sentence for count in (4, 5)]
+    assert "(a, b, c, d)" in told[0] and "(a, b, c, d, ...)" in told[1]
 
 
 # -- samples

@@ -20,7 +20,7 @@ from numerics.runtime.keys import OrderKey, keys_of
 from numerics.runtime.point import Point
 from numerics.runtime.quadrature import QuadratureClosure
 from numerics.runtime.rows import ExactClosure, RowsPass
-from numerics.training.quadrature import _moved
+from numerics.training.quadrature import OF_LAWS, _moved, settle
 
 D = sectors("D")
 SIZE = parameter("size", default=2)
@@ -140,3 +140,13 @@ def test_a_change_below_the_rounding_of_the_largest_result_is_none(size):
     assert _moved(({}, {"mean": small}, 3), ({}, {"mean": 2 * small}, 3)) == pytest.approx(0.5)
     assert _moved(({}, {"mean": small}, 3), ({}, {"mean": 2 * small}, 3), unit=1e12 * size) == 0.0
     assert _moved(({}, {"mean": small}, 3), ({}, {"mean": np.zeros(2)}, 3)) == pytest.approx(1e-8 * size)
+
+
+def test_results_of_rounding_of_bounded_integrands_have_converged():
+    """A mean that vanishes changes sign with the number of nodes."""
+
+    def run(nodes: int):
+        return {}, {"mean": np.array([4e-15 * (-1) ** (nodes % 5)])}, np.array(2)
+
+    (method,) = settle(run, OF_LAWS)[1]
+    assert method.quadrature.converged and method.quadrature.error == 0
