@@ -589,7 +589,7 @@ class _Resolved:
         def to_noise(a: Field, j: Field) -> str:
             """Return the object to which a response refers: the noise, or the field whose equation is the only one with
             it."""
-            entered = _entered(system, j)
+            entered = entered_once(system, j)
             if entered is None:
                 return f"R[{self.printed[a]},{self.printed[j]}]"
             field, coefficient = entered
@@ -647,7 +647,7 @@ def _copied(f: SystemField) -> tuple[sp.Expr, Field] | None:
     return term.coefficient, term.vector.field
 
 
-def _entered(system: System, j: Field) -> tuple[Field, sp.Expr] | None:
+def entered_once(system: System, j: Field) -> tuple[Field, sp.Expr] | None:
     """Return the one field whose equation has a product with a random matrix, with its coefficient; None otherwise."""
     users = [
         (f.field, term)
@@ -659,6 +659,8 @@ def _entered(system: System, j: Field) -> tuple[Field, sp.Expr] | None:
     if any(j in {v.field for law in f.rule.laws for v in law.atoms(FieldAt)} for f in system.fields):
         return None
     if len(users) != 1 or users[0][1].pair is not None or users[0][1].past is not None:
+        return None
+    if any(f.product is not None and f.product.argument == j for f in system.fields):
         return None
     return users[0][0], users[0][1].coefficient
 
