@@ -10,9 +10,11 @@ import sympy as sp
 from derive.algebra.words import Letter
 from derive.cells.verdicts import PROVED, REFUTED
 from derive.claims.context import ClaimContext
-from derive.claims.formulas import EARLIER, ActingMatrix, Bracket, Carrier, Reader, Words, WordSum, definition
+from derive.claims.formulas import EARLIER, ActingMatrix, Bracket, Carrier, Reader, WordSum, definition
 from derive.claims.process_claims import same_time
 from derive.claims.reading import Claim
+from derive.claims.sizes import joined, same_sizes
+from derive.claims.weight_claims import without_weights
 from derive.errors import ClaimError
 from derive.language.matrices import Disorder
 from derive.language.traversal import outermost
@@ -27,15 +29,15 @@ def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     reader = context.reader(claim, matrices=True, sizes=True)
     f = law_of(context, claim, reader)
     if f.shift != claim.get("shift", 0):
-        return REFUTED, f"derived: the equation of {f.field} gives its value at t + {f.shift}"
-    what = f"equation of {f.field}"
+        return REFUTED, f"derived: the equation of {context.text.name(f.field)} gives its value at t + {f.shift}"
+    what = f"equation of {context.text.name(f.field)}"
     if f.rule.laws:
         return _nonlinear(context, claim, f, what)
-    matrices = tuple(matrix.name for matrix in context.system.disorder)
-    reader = replace(reader, carriers=(*context.fields, "j"), matrices=(*matrices, EARLIER.matrix))
-    claimed = without_sums(reader.matrix(claim.get("value")))
+    matrices = (*map(str, context.disorder), *map(str, context.weights), EARLIER.matrix)
+    reader = replace(reader, carriers=(*context.fields, "j"), matrices=matrices)
+    claimed = without_weights(context, claim, without_sums(reader.matrix(claim.get("value"))))
     derived = written_out(context, right_hand_side(context, claim, f))
-    status, detail = _same_sizes(context, written_out(context, claimed), derived, what)
+    status, detail = same_sizes(context, written_out(context, claimed), derived, what)
     lag, past = claim.get("lag"), [t.past for t in f.rule.terms if t.past is not None]
     lags = sorted({int(f.time + 1 - p.subs(f.time, f.time + f.shift)) for p in past if p.has(f.time)})
     if status != REFUTED and lag is not None and lags != [lag]:
@@ -44,7 +46,16 @@ def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
 
 
 def law_of(context: ClaimContext, claim: Claim, reader: Reader) -> SystemField:
-    """Return the field that a claim is about, with its update rule or the starting value that the claim names."""
+    """Return the field that a claim is about, with its update rule or the starting value that the claim names.
+
+    Raises:
+        ClaimError: it is drawn, or has fewer starting values.
+    """
+    if claim.get("target") in map(str, context.weights):
+        raise ClaimError(
+            f"{context.place(claim)}: {context.text.name(claim.get('target'))} are weights, not a field; give the "
+            "claim the kind weights"
+        )
     target = reader.field(claim.get("target"))
     rules = [f for f in context.system.fields if f.field == target]
     if not rules:
@@ -132,11 +143,12 @@ def decide_observable(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     observed, place = dict(context.system.model.observe), context.place(claim)
     if claim.get("of") not in observed:
         raise ClaimError(f"{place}: there is no observable {claim.get('of')}; they are {', '.join(observed)}")
-    symbols: dict[str, sp.Symbol] = {}
+    symbols: dict[str, sp.Expr] = {}
 
-    def at_one_time(a: Field, b: Field) -> sp.Symbol:
-        name = Letter.correlation(a, b).plain.name
-        return symbols.setdefault(name, sp.Symbol(name, real=True))
+    def at_one_time(a: Field, b: Field) -> sp.Expr:
+        letter = Letter.correlation(a, b).plain
+        printed = sp.Symbol(context.text.order_parameter(letter), real=True)
+        return symbols.setdefault(letter.name, context.text.scale((letter,)) * printed)
 
     derived = observed[claim.get("of")]
     for average in outermost(derived, (Mean, Total)):
@@ -152,7 +164,8 @@ def decide_observable(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     text = claim.get("value")
     for letter in sorted(used):
         ((word,),) = words.matrix(letter).terms
-        text = text.replace(letter, at_one_time(word.a, word.b).name)
+        at_one_time(word.a, word.b)
+        text = text.replace(letter, word.plain.name)
     reader = context.reader(claim)
     claimed = replace(reader, scalars={**reader.scalars, **symbols}).scalar(text)
     return context.conclude(context.comparator.same(claimed, derived), claimed, derived, claim.get("of"))
@@ -176,7 +189,7 @@ def decide_source(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         if c.matrix == matrix:
             derived += WordSum({(_dyad(c),): c.coefficient})
     claimed = _reader(context, claim).matrix(claim.get("value"))
-    return _same_sizes(context, claimed, derived, f"source of {matrix}")
+    return same_sizes(context, claimed, derived, f"source of {context.text.name(matrix)}")
 
 
 def decide_average(context: ClaimContext, claim: Claim) -> tuple[str, str]:
@@ -187,7 +200,9 @@ def decide_average(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     for term in terms:
         derived += WordSum({(Bracket(*term.left), Bracket(*term.right)): term.weight})
     claimed = _reader(context, claim).matrix(claim.get("value"))
-    status, detail = _same_sizes(context, _joined(claimed), _joined(derived), f"average over {matrix}")
+    status, detail = same_sizes(
+        context, joined(context, claimed), joined(context, derived), f"average over {context.text.name(matrix)}"
+    )
     return same_time(context, claim, {matrix.fresh is not None}, status, detail)
 
 
@@ -199,7 +214,9 @@ def decide_order_parameter(context: ClaimContext, claim: Claim) -> tuple[str, st
     if any(f"{kind}[" in text.replace(" ", "") for kind in "CR"):
         raise reader.error(text, "defines an order parameter in terms of order parameters; write it with dot and hat")
     derived = WordSum(definition(letter.kind, letter.a, letter.b))
-    return _same_sizes(context, _joined(reader.matrix(text)), _joined(derived), claim.get("of"))
+    return same_sizes(
+        context, joined(context, reader.matrix(text)), joined(context, derived), context.text.order_parameter(letter)
+    )
 
 
 def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
@@ -213,7 +230,7 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         if same == _in_source(context, letter)[0] and not conjugate.vanishes:
             for coefficient, a, j in conjugate.terms:
                 derived += WordSum({(Letter.response(a, j).T,): coefficient * scale / unit})
-    status, detail = context.same_words(claimed, derived, f"conjugate of {claim.get('of')}")
+    status, detail = context.same_words(claimed, derived, f"conjugate of {context.text.order_parameter(letter)}")
     if letter.kind == "C" and status == PROVED:
         detail += ", a mean of two response fields: the generating function of a site does not depend on its sources"
     return status, detail
@@ -230,9 +247,13 @@ def _order_parameter(context: ClaimContext, claim: Claim, overlaps: bool = False
     known = [_letter(conjugate) for conjugate in context.conjugates.all]
     pairs = [t.pair for f in context.system.fields for rule in f.rules for t in rule.terms if overlaps and t.pair]
     known += [Letter.correlation(*(value.field for value in pair)).plain for pair in pairs]
+    if overlaps and letter.kind == "C" and letter.a.sector == letter.b.sector:
+        return letter  # defined for any two fields, whether an average contains it or not
     if _in_source(context, letter)[0] not in [_in_source(context, other)[0] for other in known]:
-        names = ", ".join(dict.fromkeys(f"{k.kind}[{k.a},{k.b}]" for k in known))
-        raise ClaimError(f"{context.place(claim)}: {claim.get('of')} is not an order parameter; they are {names}")
+        name = context.text.order_parameter(letter)
+        raise ClaimError(
+            f"{context.place(claim)}: {name} is not an order parameter; they are {context.text.names(known)}"
+        )
     return letter
 
 
@@ -250,7 +271,8 @@ def _matrix(context: ClaimContext, claim: Claim) -> Disorder:
     matrices = {matrix.name: matrix for matrix in context.system.disorder}
     if claim.get("matrix") not in matrices:
         raise ClaimError(
-            f"{context.place(claim)}: there is no random matrix {claim.get('matrix')}; they are {', '.join(matrices)}"
+            f"{context.place(claim)}: there is no random matrix {claim.get('matrix')}; they are "
+            f"{context.text.names(matrices)}"
         )
     return matrices[claim.get("matrix")]
 
@@ -262,24 +284,3 @@ def _reader(context: ClaimContext, claim: Claim) -> Reader:
 def _dyad(coupling: Coupling) -> Bracket:
     hat, argument = Leg(coupling.field, True), Leg(coupling.argument, False)
     return Bracket(argument, hat, "outer") if coupling.transposed else Bracket(hat, argument, "outer")
-
-
-def _joined(total: WordSum) -> WordSum:
-    """Return a sum of products of brackets, merging terms that differ only in the names or order of times."""
-    joined: Words = {}
-    for word, scale in total.terms.items():
-        mirrored = tuple(letter.T for letter in word)
-        key = min((word, word[::-1], mirrored, mirrored[::-1]), key=lambda w: tuple(letter.name for letter in w))
-        joined[key] = joined.get(key, sp.S.Zero) + scale
-    return WordSum(joined)
-
-
-def _same_sizes(context: ClaimContext, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
-    """Compare sums of words whose coefficients contain sizes, all of which are expressed by a single one."""
-    sectors = context.system.sectors
-    base = next((s for s in sectors if s.ratio == 1), sp.Symbol("size", positive=True))
-    sizes = {sector: sector.ratio * base for sector in sectors}
-    claimed, derived = (
-        WordSum({word: scale.xreplace(sizes) for word, scale in total.terms.items()}) for total in (claimed, derived)
-    )
-    return context.same_words(claimed, derived, what)

@@ -20,7 +20,8 @@ def _label(context: ClaimContext, claim: Claim, label: str) -> int:
     labels, label = context.blocks.labels, context.label(label)
     if label not in labels:
         raise ClaimError(
-            f"{context.place(claim)}: A(z) has no unknown {label}; its labels are {', '.join(labels) or 'none'}"
+            f"{context.place(claim)}: A(z) has no unknown {label}; its labels are "
+            f"{context.text.names(labels) or 'none'}"
         )
     return labels.index(label)
 
@@ -45,7 +46,7 @@ def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     if missing:
         return (
             REFUTED,
-            f"the derived A(z) has {len(blocks.labels)} unknowns; the claim leaves out {', '.join(missing)}",
+            f"the derived A(z) has {len(blocks.labels)} unknowns; the claim leaves out {context.text.names(missing)}",
         )
     total = sp.Add(*(u.size for u in blocks.projected.unknowns))
     rows_of_all = ComparisonOutcome(PROVED)
@@ -54,6 +55,7 @@ def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         rows_of_all = context.comparator.same(size, total)
         if rows_of_all.status == REFUTED:
             return REFUTED, f"the derived A(z) has {total} rows, the claim {size}; {rows_of_all.evidence}"
+    names = list(map(context.text.order_parameter, labels))
     reader = context.spectral_reader(claim)
     left = [reader.scalar(text) for text in claim.get("rows_times", ("1",) * len(order))]
     right = [reader.scalar(text) for text in claim.get("columns_times", ("1",) * len(order))]
@@ -69,12 +71,13 @@ def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     for i, row in enumerate(order):
         for j, column in enumerate(order):
             derived = left[i] * right[j] * derived_block(blocks, row, column)
-            status, detail = context.same_words(reader.matrix(rows[i][j]), derived, "block")
+            place, unit = f"row {names[i]}, column {names[j]}", context.text.entry(labels[i], labels[j])
+            status, detail = context.same_words(reader.matrix(rows[i][j]), derived, "block", unit)
             if status == REFUTED:
-                return REFUTED, f"row {labels[i]}, column {labels[j]}: {detail}"
+                return REFUTED, f"{place}: {detail}"
             statuses.append(status)
             if status != PROVED:
-                counterevidence = f"row {labels[i]}, column {labels[j]}: {detail}"
+                counterevidence = f"{place}: {detail}"
     scope = f"all {len(order)} x {len(order)} blocks, zeros included; A(z) is {total} x {total}"
     return weakest(statuses), f"{scope}; {counterevidence}" if counterevidence else scope
 
@@ -99,7 +102,9 @@ def decide_projected(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     factor = reader.scalar(claim.get("times", "1"))
     if not context.comparator.differs_from_zero(factor):
         raise ClaimError(f"{context.place(claim)}: {factor} in times is not known to differ from 0")
-    return context.same_words(claimed, factor * derived, f"equation of {claim.get('unknown')}")
+    return context.same_words(
+        claimed, factor * derived, f"equation of {context.text.order_parameter(blocks.labels[row])}"
+    )
 
 
 def derived_block(blocks: BlockMatrix, row: int, column: int) -> WordSum:

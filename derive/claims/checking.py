@@ -40,6 +40,7 @@ from derive.claims.process_claims import decide_covariance, decide_kernel
 from derive.claims.reading import Claim, ClaimsFile
 from derive.claims.series_claims import decide_series
 from derive.claims.site_claims import decide_site
+from derive.claims.weight_claims import decide_weights
 from derive.errors import ClaimError, NumericalError
 from derive.inputs.loading import load_model
 from derive.language.model import Model
@@ -48,7 +49,7 @@ from derive.printing.lettering import MODEL, letters_of
 
 _TRAINING_KINDS = (
     *("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate"),
-    *("observable", "site", "symmetry"),
+    *("observable", "site", "symmetry", "weights"),
 )
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
 _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] = {
@@ -77,6 +78,7 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "source": decide_source,
     "symmetry": decide_symmetry,
     "threshold": decide_threshold,
+    "weights": decide_weights,
 }
 """The procedure that decides each kind of claim."""
 

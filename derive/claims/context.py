@@ -15,12 +15,15 @@ from derive.algebra.words import Letter
 from derive.cells.region import Point, Region
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, ComparisonOutcome, best, weakest
 from derive.claims.equality import FURTHER_POINTS, Comparator, close, number, vanishes_identically
-from derive.claims.formulas import Reader, WordSum, shown
+from derive.claims.formulas import Reader, WordSum
 from derive.claims.reading import Claim, ClaimsFile
 from derive.claims.source_letters import SourceLetters
+from derive.claims.source_text import SourceText
+from derive.equations.history import History, write_out
 from derive.errors import ClaimError
 from derive.expansions.infinity import moments_of_curve, moments_of_system
 from derive.expansions.spikes import CaseSpikes
+from derive.language.matrices import Disorder, Weights
 from derive.pipeline import Derivation
 from derive.printing.lettering import Lettering
 from derive.printing.names import PrintedNames
@@ -66,10 +69,42 @@ class ClaimContext:
         self.integrals: list[str] = []
         self.spikes: dict[tuple[Any, ...], CaseSpikes] = {}
         self.letters: Lettering | None = None
+        self.unit: sp.Expr = sp.S.One
 
     def in_names(self, claim: Claim) -> Claim:
-        """Return a claim in the names of the model."""
-        return claim if self.source is None else self.source.translated(claim, self.place(claim))
+        """Return a claim in the names of the model; `unit` is then the ratio of its object to the typed one."""
+        self.unit = sp.S.One
+        if self.source is not None:
+            claim, self.unit = self.source.translated(claim, self.place(claim))
+        return claim
+
+    @cached_property
+    def text(self) -> SourceText:
+        """The printer of formulas in verdicts and errors."""
+        typed = {} if self.source is None else self.source.typed
+        if not self.probed:
+            return SourceText(self.system, letters=self.letters, typed=typed)
+        projected = self.bulk.projected
+        unknowns = self.blocks.projected.unknowns
+        return SourceText(
+            self.system, unknowns, tuple(projected.bulk_symbols), projected.resolvent, self.letters, typed
+        )
+
+    @cached_property
+    def history(self) -> History:
+        """The trained weights as initial matrices and sums of updates."""
+        return write_out(self.system.model)
+
+    @cached_property
+    def weights(self) -> tuple[Weights, ...]:
+        """The trained weights."""
+        return tuple(self.history.clocks)
+
+    @cached_property
+    def disorder(self) -> tuple[Disorder, ...]:
+        """The random matrices, also those that act on no field of this derivation."""
+        initial = (start.disorder for _, start in self.history.initial)
+        return tuple(dict.fromkeys([*self.system.disorder, *initial]))
 
     @cached_property
     def conjugates(self) -> Conjugates:
@@ -172,6 +207,8 @@ class ClaimContext:
             define=dict(claim.define),
             integrals=self.integrals,
             respelled=spelling,
+            typed=self.text.typed,
+            name=self.text.name,
         )
 
     @property
@@ -223,10 +260,12 @@ class ClaimContext:
     def conclude(
         self, result: ComparisonOutcome, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = ""
     ) -> tuple[str, str]:
-        """Return the status and the evidence of a comparison."""
-        derived_text, claimed_text = shown_formula(derived), shown_formula(claimed)
+        """Return the status and the detail of a comparison."""
+        claimed, derived = claimed / self.unit, derived / self.unit
+        derived_text, claimed_text = shown_formula(self.text.plain(derived)), shown_formula(self.text.plain(claimed))
         if result.status != PROVED:
-            return result.status, f"derived {what} = {derived_text}, claimed {claimed_text}; {result.evidence}"
+            evidence = self._refuted(result, claimed, derived, self.unit)
+            return result.status, f"derived {what} = {derived_text}, claimed {claimed_text}; {evidence}"
         return PROVED, ", ".join(filter(None, (f"derived {what} = {derived_text}", how, result.evidence)))
 
     def same_sets(self, values: list[sp.Expr], derived: tuple[sp.Expr, ...], what: str) -> tuple[str, str]:
@@ -265,8 +304,16 @@ class ClaimContext:
             open_ones.pop(results.index(closest))
         return weakest(statuses), f"derived {what} {text}{detail}"
 
-    def same_words(self, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
-        """Compare two sums of words coefficient by coefficient."""
+    def _refuted(self, result: ComparisonOutcome, claimed: sp.Expr, derived: sp.Expr, scale: sp.Expr) -> str:
+        """Return the evidence of a comparison, with the numbers of two sides that it compared times a scale."""
+        if result.status == REFUTED and scale != 1:
+            scaled = self.comparator.same(claimed, derived)
+            result = scaled if scaled.status == REFUTED else result
+        return self.text.evidence(result.evidence)
+
+    def same_words(self, claimed: WordSum, derived: WordSum, what: str, unit: sp.Expr | None = None) -> tuple[str, str]:
+        """Compare two sums of words coefficient by coefficient; they are printed in terms of a unit."""
+        unit, text = self.unit if unit is None else unit, self.text
         if self.source is not None:
             claimed, derived = (_with_probe_last(self.source.same(side)) for side in (claimed, derived))
         statuses, modulo, detail = [PROVED], False, ""
@@ -274,16 +321,18 @@ class ClaimContext:
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)
             result = self.comparator.same(left, right)
             if result.status == REFUTED:
+                scale = text.scale(word) / unit
+                evidence = self._refuted(result, scale * left, scale * right, scale)
                 return REFUTED, (
-                    f"derived {what} {shown(derived.terms)}, claimed {shown(claimed.terms)}; they differ in the "
-                    f"coefficient of {shown({word: sp.S.One})}: {result.evidence}"
+                    f"derived {what} = {text.words(derived, unit)}, claimed {text.words(claimed, unit)}; they differ "
+                    f"in the coefficient of {text.word(word)}: {evidence}"
                 )
             modulo = modulo or self.probed and bool(right.free_symbols & set(self.bulk.projected.bulk_symbols))
             statuses.append(result.status)
             if result.evidence:
-                detail = f"; coefficient of {shown({word: sp.S.One})}: {result.evidence}"
+                detail = f"; coefficient of {text.word(word)}: {text.evidence(result.evidence)}"
         how = ", modulo the bulk equations" if modulo else ""
-        return weakest(statuses), f"derived {what} {shown(derived.terms)}{how}{detail}"
+        return weakest(statuses), f"derived {what} = {text.words(derived, unit)}{how}{detail}"
 
 
 def _with_probe_last(total: WordSum) -> WordSum:

@@ -191,6 +191,8 @@ class Reader:
         define: formulas that the file defines by name.
         responses: the scalars that responses R[a, j] stand for; in formulas in z these are the responses of the bulk.
         respelled: returns a formula with products of matrices and fields replaced by the names of their fields.
+        typed: formulas as they were typed, by their translation into the names of the model.
+        name: returns the symbol of a name in messages.
         integrals: integrals whose closed forms were confirmed at points of the parameters only.
     """
 
@@ -205,6 +207,8 @@ class Reader:
     integrals: list[str] = data_field(default_factory=list)
     responses: dict[Letter, sp.Expr] = data_field(default_factory=dict)
     respelled: Callable[[str], str] | None = None
+    typed: dict[str, str] = data_field(default_factory=dict)
+    name: Callable[[object], str] = str
 
     def scalar(self, text: str) -> sp.Expr:
         """Parse a scalar formula."""
@@ -224,6 +228,7 @@ class Reader:
 
     def error(self, text: str, what: str) -> ClaimError:
         """Return the error for a formula."""
+        text = self.typed.get(text, text)
         shown = text if len(text) <= 80 else text[:77] + "..."
         return ClaimError(f"{self.place}: {shown!r} {what}")
 
@@ -374,8 +379,10 @@ class Reader:
             return WordSum({(Carrier(name),): sp.S.One})
         if name in self.matrices:
             return WordSum({(ActingMatrix(name),): sp.S.One})
-        names = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
-        raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(names)}")
+        names = [*map(self.name, self.scalars), *self.define]
+        names += ["I", "C[a,b]", "R[a,j]"] if self.fields is not None else []
+        listed = ", ".join(dict.fromkeys(names))
+        raise self.error(text, f"uses {self.name(name)}, which has no meaning here; the names are {listed}")
 
     @ByKind
     def _joined(self, operator: ast.operator, left: Value, right: Value, text: str) -> Value:
@@ -447,9 +454,10 @@ class Reader:
         name = name if self.respelled is None else self.respelled(name)
         fields = self.fields or {}
         if name not in fields:
-            near = difflib.get_close_matches(name, list(fields), n=1)
+            names = list(dict.fromkeys(map(self.name, fields)))
+            near = difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
-            raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(fields)}")
+            raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(names)}")
         return fields[name]
 
 
@@ -469,6 +477,8 @@ def shown(terms: Words) -> str:
     parts = []
     for word, scale in terms.items():
         letters = [_letter_text(letter) for letter in word] or ["I"]
+        if letters[0] == EARLIER.name and letters[1:]:
+            letters = [f"{EARLIER.name}({'*'.join(letters[1:])})"]
         sign, scale = ("-", -scale) if scale.could_extract_minus_sign() and not scale.is_Add else ("", scale)
         factor = [] if scale == 1 else [f"({scale})" if scale.is_Add else str(scale)]
         parts.append(sign + "*".join(factor + letters))

@@ -25,9 +25,10 @@ def decide_kernel(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     for field, coefficient in parts.items():
         derived += coefficient * memory_of(context, field)
     claimed = at_once(context, reader.matrix(claim.get("value")))
-    status, detail = context.same_words(claimed, derived, f"memory of {target}")
+    what = f"memory of {context.text.name(target)}"
+    status, detail = context.same_words(claimed, derived, what)
     memories = [m for m in context.saddle.memories if m.target in parts]
-    status, detail = with_lag(claim, memories, status, detail, f"memory of {target}")
+    status, detail = with_lag(claim, memories, status, detail, what)
     return same_time(context, claim, {m.fresh for m in memories}, status, detail)
 
 
@@ -77,9 +78,10 @@ def noises_in(context: ClaimContext, claim: Claim, target: Field) -> dict[Field,
     """
     found = noise_terms(context, target)
     if not found:
-        owners = dict.fromkeys(str(c.left) for c in context.saddle.covariances)
+        owners = context.text.names(c.left for c in context.saddle.covariances)
         raise ClaimError(
-            f"{context.place(claim)}: the equation of {target} has no noise; those with one are {', '.join(owners)}"
+            f"{context.place(claim)}: the equation of {context.text.name(target)} has no noise; those with one are "
+            f"{owners}"
         )
     return found
 
@@ -109,7 +111,6 @@ def decide_covariance(context: ClaimContext, claim: Claim) -> tuple[str, str]:
                 if (c.left, c.right) == (a, b):
                     derived += WordSum({(Letter.correlation(c.a, c.b),): scale * factor * c.coefficient})
                     fresh.add(c.fresh)
-    status, detail = context.same_words(
-        reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
-    )
+    names = " and ".join(context.text.noise(f) for f in (left, right))
+    status, detail = context.same_words(reader.matrix(claim.get("value")), derived, f"covariance of {names}")
     return same_time(context, claim, fresh, status, detail)

@@ -29,6 +29,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "critical": (("value",), ("eigenproblem",)),
     "projected": (("unknown", "value"), ("times",)),
     "law": (("target", "value"), ("lag", "shift", "start")),
+    "weights": (("target", "value"), ("shift", "start")),
     "source": (("matrix", "value"), ()),
     "average": (("matrix", "value"), ("same_time",)),
     "order_parameter": (("of", "value"), ()),

@@ -108,7 +108,7 @@ def _at_fixed_resolvent(context: ClaimContext, claim: Claim, order: int, of: sp.
     derived = sp.diff(derived, root, claim.get("derivative", 0))
     free = sp.Symbol("G", real=True)  # not joined with z by the equations of the bulk
     value, derived = value.subs(root, free), derived.subs(root, free)
-    what = f"coefficient of x**{order} in {of} at fixed G"
+    what = f"coefficient of x**{order} in {context.text.plain(of)} at fixed {context.text.order_parameter(root)}"
     return context.conclude(context.comparator.same(value, derived), value, sp.factor(derived), what)
 
 
@@ -325,5 +325,6 @@ def _quantity(context: ClaimContext, claim: Claim, of: str) -> sp.Expr | None:
     if of == "inverse_map":
         return context.cycle(claim).inverse
     raise ClaimError(
-        f"{context.place(claim)}: no series of {of!r}; of is {', '.join(_OF)}, resolvent, scalar_map or inverse_map"
+        f"{context.place(claim)}: no series of {of!r}; of is {', '.join(_OF)}, resolvent, scalar_map, inverse_map, z "
+        "or a response of the bulk"
     )

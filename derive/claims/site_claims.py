@@ -20,14 +20,17 @@ def decide_site(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     reader = context.reader(claim, matrices=True)
     f = law_of(context, claim, reader)
     if f.shift != claim.get("shift", 0):
-        return REFUTED, f"derived: the equation of {f.field} gives its value at t + {f.shift}"
+        return REFUTED, f"derived: the equation of {context.text.name(f.field)} gives its value at t + {f.shift}"
     if f.rule.laws:
-        raise ClaimError(f"{context.place(claim)}: the law of {f.field} is not linear; claim its law and its noises")
+        raise ClaimError(
+            f"{context.place(claim)}: the law of {context.text.name(f.field)} is not linear; claim its law and its "
+            "noises"
+        )
     sums = {field: noise_terms(context, field) for field in context.fields.values()}
     products = {field.name: field for field, terms in sums.items() if field in terms}
     noises = {noise_name(field.name): terms for field, terms in sums.items() if terms}
     reader = replace(reader, carriers=(*context.fields, "j", *noises))
-    what = f"equation of {f.field} on one site"
+    what = f"equation of {context.text.name(f.field)} on one site"
     own = WordSum({(Carrier(f.field.name),): sp.S.One}) if f.product else right_hand_side(context, claim, f)
     entering = [field for name, field in products.items() if (Carrier(name),) in own.terms]
 

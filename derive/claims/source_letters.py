@@ -5,23 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 
 import sympy as sp
 
 from derive.algebra.words import Letter
-from derive.claims.formulas import Carrier, WordSum, noise_name
+from derive.claims.formulas import Bracket, Carrier, WordSum, noise_name
 from derive.claims.reading import Claim
+from derive.claims.source_text import SOURCE
 from derive.errors import ClaimError
+from derive.language.contents import atoms
+from derive.language.matrices import Disorder, Weights
 from derive.language.symbols import Sector
 from derive.language.vectors import Field
 from derive.printing.lettering import Lettering, plain_letter
+from derive.records.action import Leg
 from derive.records.probe import Unknown
 from derive.records.system import System
 
-_LEG = r"\s*((?:hat\()?[^(),]+\)?)\s*"
+_LEG = r"\s*(hat\([^(),]+\)|[^(),]+)\s*"
 _BRACKET = re.compile(rf"\b(dot|outer)\({_LEG},{_LEG}\)")
-_MATRICES = ("source", "average")
+_FORMULAS = ("position", "set", "size", "times", "rows_times", "columns_times")
+"""Keys besides the value that contain formulas."""
+_UNKNOWN = re.compile(r"[A-Za-z]\w*(?:\^\w+(?:\(0\))?|[_^]\{[^{}]*\})+")
+"""A symbol with an upper index or braces; formulas have neither."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ class SourceLetters:
 
     def __init__(self, letters: Lettering, system: System, unknowns: tuple[Unknown, ...]):
         self.letters, self.system, self.unknowns = letters, system, unknowns
+        self.typed: dict[str, str] = {}
+        """Formulas as they were typed, by their translation."""
 
     @cached_property
     def fields(self) -> dict[str, Written]:
@@ -90,7 +100,8 @@ class SourceLetters:
     @cached_property
     def symbols(self) -> dict[str, Written]:
         """The symbols of parameters, sizes, matrices and of G."""
-        here = {*self.system.sectors, *self.system.disorder, *self.system.model.parameters}
+        model = self.system.model
+        here = {*self.system.sectors, *self.system.disorder, *model.parameters, *atoms(model, (Weights, Disorder))}
         kept = {s: latex for s, latex in self.letters.words.items() if s in here and not isinstance(s, Field)}
         found: dict[str, Written] = {}
         for symbol, latex in sorted(kept.items(), key=lambda item: isinstance(item[0], Sector)):
@@ -129,70 +140,110 @@ class SourceLetters:
                     f = names[part.name]
                     coefficient *= self.letters.scale(f) / self.letters.scale(self.letters.rep(f))
                     part = Carrier(self.letters.rep(f).name)
+                elif isinstance(part, Bracket):
+                    (left, a), (right, b) = self._leg(part.left), self._leg(part.right)
+                    part, coefficient = replace(part, left=left, right=right), coefficient * a * b
                 parts.append(part)
             done += WordSum({tuple(parts): coefficient})
         return done
+
+    def _leg(self, leg: Leg) -> tuple[Leg, sp.Expr]:
+        """Return the vector that represents all with the symbol of one, and the ratio of the two."""
+        f, letters = leg.field, self.letters
+        scale = letters.scale(f) / letters.scale(letters.rep(f))
+        return replace(leg, field=letters.rep(f)), 1 / scale if leg.hatted else scale
 
     @cached_property
     def here(self) -> set[Field]:
         """The fields of the derivation."""
         return {*(f.field for f in self.system.fields), *self.system.sources}
 
-    def translated(self, claim: Claim, place: str) -> Claim:
-        """Return a claim in the names of the model."""
+    def translated(self, claim: Claim, place: str) -> tuple[Claim, sp.Expr]:
+        """Return a claim in the names of the model, and the ratio of the object that it is about to its symbol."""
         keys = dict(claim.keys)
         first = {letter: some[0] for letter, some in self.pairs.items()}
-        meanings = self.symbols | self.fields | first | (self.labels if claim.kind == "projected" else {})
+        meanings = self.symbols | self.fields | first
+        if claim.kind == "projected":
+            overlaps = {f"{SOURCE}{x}": replace(w, token=f"{SOURCE}{w.token}") for x, w in self.fields.items()}
+            meanings |= overlaps | self.labels
         if claim.kind == "site":
             meanings |= {name: replace(w, token=noise_name(w.token)) for name, w in self.own_noises.items()}
-        unit: sp.Expr = sp.S.One
+
+        def written(text: str) -> str:
+            return self.formula(text, meanings, place)
+
+        unit = self._subject(claim, keys, first)
+        if claim.kind == "matrix":
+            labels = [self.labels.get(label, Written(label, sp.S.One)) for label in claim.get("labels")]
+            keys["labels"] = tuple(label.token for label in labels)
+            keys["value"] = tuple(
+                tuple(
+                    self._noted(_times(column.scale / row.scale, written(text)), text)
+                    for text, column in zip(texts, labels, strict=False)
+                )
+                for texts, row in zip(claim.get("value"), labels, strict=False)
+            )
+        else:
+            keys["value"] = _mapped(keys["value"], lambda text: self._noted(_times(unit, written(text)), text))
+        for key in _FORMULAS:
+            if key in keys:
+                keys[key] = _mapped(keys[key], written)
+        if "at" in keys:
+            keys["at"] = tuple((self._token(name, self.symbols), written(text)) for name, text in claim.get("at"))
+        define = tuple((name, written(text)) for name, text in claim.define)
+        region = tuple(map(written, claim.region))
+        return replace(claim, keys=tuple(keys.items()), define=define, region=region), unit
+
+    def _subject(self, claim: Claim, keys: dict[str, object], first: dict[str, Written]) -> sp.Expr:
+        """Replace the symbols of the objects that a claim is about by their names; return the ratio of the two."""
 
         def found(key: str, table: dict[str, Written]) -> sp.Expr:
-            """Replace the symbol in a key by its name; return the ratio of the named object to the symbol."""
-            written = table.get(str(keys[key]))
-            if written is None:
-                return sp.S.One
-            keys[key] = written.token
-            return 1 / written.scale
+            ratio = 1 / table[str(keys[key])].scale if str(keys[key]) in table else sp.S.One
+            keys[key] = self._token(str(keys[key]), table)
+            return ratio
 
         match claim.kind:
             case "kernel" | "law" | "site":
-                unit = found("target", self.fields)
+                return found("target", self.fields | self.symbols)
+            case "weights":
+                found("target", self.symbols)
             case "covariance":
                 pair = [self.noises.get(name, Written(name, sp.S.One)) for name in claim.get("noises")]
                 keys["noises"] = tuple(written.token for written in pair)
-                unit = 1 / sp.Mul(*(written.scale for written in pair))
+                return 1 / sp.Mul(*(written.scale for written in pair))
             case "block":
-                unit = found("row", self.labels) / found("column", self.labels)
+                return found("row", self.labels) / found("column", self.labels)
             case "projected":
-                unit = found("unknown", self.labels)
-            case "series" if keys["of"] in first:
-                unit = found("of", first)
-            case "order_parameter" | "conjugate":
-                if claim.kind == "order_parameter" and len(self.pairs.get(claim.get("of"), ())) > 1:
-                    names = ", ".join(written.token for written in self.pairs[claim.get("of")])
-                    raise ClaimError(f"{place}: {claim.get('of')} is the symbol of {names}; name one of them")
-                unit = found("of", first)
-                unit = unit if claim.kind == "order_parameter" else 1 / unit
-            case "matrix":
-                labels = [self.labels.get(label, Written(label, sp.S.One)) for label in claim.get("labels")]
-                keys["labels"] = tuple(written.token for written in labels)
-                keys["value"] = tuple(
-                    tuple(
-                        _times(column.scale / row.scale, self.formula(text, meanings))
-                        for text, column in zip(texts, labels, strict=False)
-                    )
-                    for texts, row in zip(claim.get("value"), labels, strict=False)
-                )
-            case kind if kind in _MATRICES:
+                return found("unknown", self.labels)
+            case "series":
+                for key in {"in", "parameter"} & set(keys):
+                    found(key, self.symbols)
+                return found("of", self.symbols | first)
+            case "threshold":
+                found("parameter", self.symbols)
+            case "order_parameter":
+                return found("of", first)
+            case "conjugate":
+                return 1 / found("of", first)
+            case "source" | "average":
                 found("matrix", self.symbols)
-        if claim.kind != "matrix":
-            keys["value"] = _mapped(keys["value"], lambda text: _times(unit, self.formula(text, meanings)))
-        define = tuple((name, self.formula(text, meanings)) for name, text in claim.define)
-        return replace(claim, keys=tuple(keys.items()), define=define)
+        return sp.S.One
 
-    def formula(self, text: str, meanings: dict[str, Written]) -> str:
-        """Return a formula in the names of the model."""
+    def _token(self, name: str, table: dict[str, Written]) -> str:
+        """Return the name of the model for a symbol, spelled with spaces or as a product; itself if it is none."""
+        spelled = name if name in table else name.replace("*", " ")
+        return table[spelled].token if spelled in table else name
+
+    def _noted(self, translated: str, typed: str) -> str:
+        """Return a formula in the names of the model, noting how it was typed."""
+        return self.typed.setdefault(translated, typed) and translated
+
+    def formula(self, text: str, meanings: dict[str, Written], place: str) -> str:
+        """Return a formula in the names of the model.
+
+        Raises:
+            ClaimError: it contains a symbol of no object of the derivation.
+        """
 
         def bracket(match: re.Match[str]) -> str:
             scale: sp.Expr = sp.S.One
@@ -209,7 +260,22 @@ class SourceLetters:
         done = pieces[0] and _replaced(pieces[0], meanings)
         for start, match in zip(range(4, len(pieces), 4), _BRACKET.finditer(text), strict=True):
             done += bracket(match) + _replaced(pieces[start], meanings)
+        self._check_known(text, meanings, place)
         return done
+
+    def _check_known(self, text: str, meanings: dict[str, Written], place: str) -> None:
+        """Raise for a symbol with an index that no object of the derivation has; powers of names are errors of the
+        parser."""
+        plain = {s.name for s in self.system.model.parameters} | {"x", "z", "s", "G"}
+        for token in (m[0] for m in _UNKNOWN.finditer(text)):
+            power = "{" not in token and re.split(r"\^", token)[0] in plain
+            if token not in meanings and not power:
+                near = get_close_matches(token, meanings, n=3, cutoff=0.5)
+                hint = f"did you mean {' or '.join(near)}? " if near else ""
+                raise ClaimError(
+                    f"{place}: {token} is no symbol of this derivation; {hint}`derive show SETTING --notation paper` "
+                    "prints the table"
+                )
 
 
 def _replaced(text: str, meanings: dict[str, Written]) -> str:

@@ -144,9 +144,10 @@ def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
                 Eq(W[n](0), J[n]),
                 Eq(W[n](t + 1), W[n](t) + eta * gamma / sqrt(N) * outer(spike[n + 1](t), phi[n](t))),
             ]
-    named = {"V": "W^0", "w": "w^L", "G": r"\mathcal{G}"}
+    named: dict[str, Any] = {"V": "W^0", "w": "w^L", "G": r"\mathcal{G}"}
     for n in layers:
         named |= {f"{name}{n}": f"{letter}^{n}" for name, letter in (("h", "h"), ("phi", r"\phi"), ("g", "g"))}
+        named[f"spike{n}"] = 1 / B, rf"\bar\Delta g^{n}"
         named |= {f"C[phi{n},phi{n}]": rf"C^{{\phi^{n}}}", f"C[g{n},g{n}]": f"C^{{g^{n}}}"}
         if n < L:
             forward, backward = f"J{n} phi{n}", f"J{n}^T g{n + 1}"

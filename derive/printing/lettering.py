@@ -72,13 +72,16 @@ class LetterRow:
 class Lettering:
     """The objects of a derivation to which the names of a declared notation refer.
 
-    `same` lists fields that are multiples of another field with the same symbol, which represents both. `scales` are
-    the scales of fields; `noises` and `pairs` are the declared scales of noises and order parameters, which otherwise
-    follow from those of the fields. `words` contains the symbols of fields, matrices, parameters and sizes.
+    `same` lists fields that are multiples of another field with the same symbol, which represents both, and sizes with
+    the same symbol. `carried` maps products with random matrices without a symbol to the only field whose equation
+    contains them, and their coefficient there, which is the ratio of the two response fields. `scales` are the scales
+    of fields; `noises` and `pairs` are the declared scales of noises and order parameters, which otherwise follow from
+    those of the fields. `words` contains the symbols of fields, matrices, parameters and sizes.
     """
 
     words: dict[sp.Symbol, str] = data_field(default_factory=dict)
-    same: dict[Field, Field] = data_field(default_factory=dict)
+    same: dict[sp.Symbol, sp.Symbol] = data_field(default_factory=dict)
+    carried: dict[Field, tuple[Field, sp.Expr]] = data_field(default_factory=dict)
     scales: dict[Field, sp.Expr] = data_field(default_factory=dict)
     hats: dict[Field, str] = data_field(default_factory=dict)
     noises: dict[Field, tuple[str, sp.Expr | None]] = data_field(default_factory=dict)
@@ -267,6 +270,8 @@ class _Rescale:
 
     @__call__.on(sp.Symbol)
     def _(self, node: sp.Symbol) -> sp.Basic:
+        if isinstance(node, Sector):
+            return self.letters.same.get(node, node)
         return node if isinstance(node, _Named) else self.of_symbol(node.name) * self._first(node)
 
     def _first(self, node: sp.Symbol) -> sp.Symbol:
@@ -313,6 +318,9 @@ class _Rescale:
 
     @__call__.on(Hat)
     def _(self, node: Hat) -> sp.Basic:
+        if node.value.field in self.letters.carried:
+            field, coefficient = self.letters.carried[node.value.field]
+            return self(coefficient) * self(Hat(FieldAt(field, *node.value.args[1:])))
         return Hat(self._rep(node.value)) / self.letters.scale(node.value.field)
 
     @__call__.on(TauDerivative)
@@ -572,11 +580,24 @@ class _Resolved:
                 equal = letters.words.get(source) == letters.words[f.field]
                 if equal and source in table and letters.scale(f.field) == coefficient * letters.scale(source):
                     letters.same[f.field] = letters.rep(source)
+            for p in (f.field for f in system.fields if f.product is not None):
+                if p not in letters.words and p not in letters.hats:
+                    self._carry(letters, system, p)
+            for size in (s for s in system.sectors if s in letters.words):
+                alike = (s for s in system.sectors if s.ratio == size.ratio)
+                letters.same[size] = next(s for s in alike if letters.words.get(s) == letters.words.get(size))
         for kind, a, b in list(letters.pairs):
             moved = kind, letters.rep(a), b if kind == "R" else letters.rep(b)
             if moved != (kind, a, b):
                 latex, given = letters.pairs.pop((kind, a, b))
                 letters.pairs.setdefault(moved, (latex, given))
+
+    def _carry(self, letters: Lettering, system: System, p: Field) -> None:
+        """Note the field whose response field is a multiple of that of a product: i hat p p - i hat f c p in the action
+        gives hat p = c hat f if p is integrated over."""
+        entered = entered_once(system, p)
+        if entered is not None and entered[0] in letters.words and not _is_shifted(system, entered[0]):
+            letters.carried[p] = entered
 
     def _check_distinct(self, system: System) -> None:
         """Refuse a symbol shared by two objects of one derivation."""
@@ -591,10 +612,9 @@ class _Resolved:
                 )
 
         def to_noise(a: Field, j: Field) -> str:
-            """Return the object to which a response refers: the noise, or the field if no other equation contains that
-            noise.
-            """
-            entered = _entered(system, j)
+            """Return the object to which a response refers: the noise, or the field whose equation is the only one with
+            it."""
+            entered = entered_once(system, j)
             if entered is None:
                 return f"R[{self.printed[a]},{self.printed[j]}]"
             field, coefficient = entered
@@ -642,6 +662,11 @@ def _gets_noise(f: Field, system: System) -> bool:
     )
 
 
+def _is_shifted(system: System, f: Field) -> bool:
+    """Return whether the equation of a field gives its value at a later time than that of the right-hand side."""
+    return any(s.shift for s in system.fields if s.field == f)
+
+
 def _copied(f: SystemField) -> tuple[sp.Expr, Field] | None:
     """Return the coefficient and the field of which a field is a multiple at the same time; None if it is not one."""
     if f.starts or f.shift or f.derivative or not isinstance(f.rule, LinearRule) or len(f.rule.terms) != 1:
@@ -652,10 +677,8 @@ def _copied(f: SystemField) -> tuple[sp.Expr, Field] | None:
     return term.coefficient, term.vector.field
 
 
-def _entered(system: System, j: Field) -> tuple[Field, sp.Expr] | None:
-    """Return the only field whose equation contains a product with a random matrix, and its coefficient; None if it is
-    not unique.
-    """
+def entered_once(system: System, j: Field) -> tuple[Field, sp.Expr] | None:
+    """Return the one field whose equation has a product with a random matrix, with its coefficient; None otherwise."""
     users = [
         (f.field, term)
         for f in system.fields
@@ -666,6 +689,8 @@ def _entered(system: System, j: Field) -> tuple[Field, sp.Expr] | None:
     if any(j in {v.field for law in f.rule.laws for v in law.atoms(FieldAt)} for f in system.fields):
         return None
     if len(users) != 1 or users[0][1].pair is not None or users[0][1].past is not None:
+        return None
+    if any(f.product is not None and f.product.argument == j for f in system.fields):
         return None
     return users[0][0], users[0][1].coefficient
 

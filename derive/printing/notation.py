@@ -323,7 +323,7 @@ class NotationPrinter:
             return self._transpose(arguments[0])
         if name == "integral":
             values = (self._form("differential", self._print(value)) for value in arguments)
-            return self._form("deltas", self.gap.join(values))
+            return self._form("deltas", self.gap.join(dict.fromkeys(values)))  # symbols of the source may coincide
         if name == "cycle":
             return self.forms["cycle"].join(self._print(group) for group in arguments)
         return f"{self._function_word(name)}({self.comma.join(map(self._time, arguments))})"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from sympy import S
+
 from derive.algebra.nodes import TAU
 from derive.language.contents import atoms
 from derive.language.symbols import Axis, Clock
 from derive.pipeline import Derivation, DerivedProbe
 from derive.printing.documents import latex
+from derive.printing.lettering import current
 from derive.records.system import System
 from derive.report.document import Math, Words, words
 
@@ -36,12 +39,14 @@ def _topics(system: System, probed: bool, spiked: bool) -> list[Topic]:
     ]  # fmt: skip
     if probed:
         field = latex(next(f.field for f in system.spectral if f.derivative)) if system.spectral else r"\psi"
+        z, G = _engine("z"), _engine("G")
+        at_z = G if G.startswith("-") else f"{G}({z})"
         topics += [
             ("Probe", (Math(field), " follows the probed matrix in spectral time ", Math(latex(TAU)),
-                       "; its Laplace variable is ", Math("z"), ", an eigenvalue of that matrix")),
-            ("Resolvent", (Math(r"G(z) = \lim\, \mathrm{tr}\,(z - M)^{-1} / \mathrm{size}"),
-                           ", which is ", Math("1/z"), " at infinity; the density is ",
-                           Math(r"-\mathrm{Im}\, G / \pi"))),
+                       "; its Laplace variable is ", Math(z), ", an eigenvalue of that matrix")),
+            ("Resolvent", (Math(rf"{at_z} = \lim\, \mathrm{{tr}}\,({z} - M)^{{-1}} / \mathrm{{size}}"),
+                           ", which is ", Math(f"1/{_bracketed(z)}"), " at infinity; the density is ",
+                           Math(rf"-\mathrm{{Im}}\, {_bracketed(G)} / \pi"))),
         ]  # fmt: skip
     if spiked:
         blocks = ("blocks of ", Math("A(z)"), " act on training times: ", Math("C_{a b}"), " and ", Math("R_{a b}"))
@@ -78,3 +83,16 @@ def _of_times(system: System) -> list[Topic]:
         count = ("one copy per label, of which there are ", Math(latex(axis.size)), "; sums over times run over them")
         topics.append((f"Labels {axis}", count))
     return topics
+
+
+def _engine(name: str) -> str:
+    """Return z or G in LaTeX, in terms of the symbol of the source if it declares one."""
+    letters = current()
+    tex, scale = (name, S.One) if letters is None else letters.engine.get(name, (name, S.One))
+    if scale == 1:
+        return tex
+    return f"-{tex}" if scale == -1 else rf"{latex(scale)}\, {tex}"
+
+
+def _bracketed(tex: str) -> str:
+    return f"({tex})" if tex.startswith("-") else tex

@@ -172,7 +172,8 @@ def _vectors(work: ClaimContext) -> tuple[str, ...]:
     """The names that stand for vectors and matrices in formulas of terms."""
     unknowns = work.blocks.labels if work.probed else ()
     sources = (f"source_{name}" for name in work.fields)
-    return (*work.fields, *unknowns, *sources, *(matrix.name for matrix in work.system.disorder), "j")
+    matrices = (matrix.name for matrix in (*work.disorder, *work.weights))
+    return (*work.fields, *unknowns, *sources, *matrices, "j")
 
 
 def mutants(file: ClaimsFile, work: ClaimContext) -> Iterator[Mutant]:

@@ -6,6 +6,9 @@ import runpy
 from collections import Counter
 from pathlib import Path
 
+from derive.claims import load_claims
+from derive.claims.reading import project_claims
+
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = runpy.run_path(str(ROOT / "notebooks" / "manual" / "reference.py"))
 
@@ -36,3 +39,10 @@ def test_the_readme_counts_the_items():
     counts = Counter(item["status"] for item in REFERENCE["paper_items"]())
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert f"[{counts['proved']} of 127 items](notebooks/manual/paper.md) proved, {counts['compared']} compared" in text
+
+
+def test_the_readme_counts_the_claims():
+    count = sum(len(load_claims(path).claims) for path in project_claims())
+    assert f"(all {count} claims are proved)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    evidence = (ROOT / "notebooks" / "manual" / "evidence.md").read_text(encoding="utf-8")
+    assert f"proves {count} of {count} claims" in evidence

@@ -129,7 +129,7 @@ WRONG = [
     (
         "coupled_spikes",
         'kind = "block"\nrow = "C_psi0_phi"\ncolumn = "R_psi0_xi"\nvalue = "C[phi,phi]"',
-        "derived block 0",
+        "derived block = 0",
     ),
     ("coupled_spikes", 'kind = "block"\nrow = "C_psi1_g"\ncolumn = "C_psi1_g"\nvalue = "1/G*I"', "differ"),
     (

@@ -24,7 +24,7 @@ from derive.claims import check_claims, load_claims
 from derive.errors import DeclarationError, ParameterError
 from derive.inputs.loading import load_model
 from derive.pipeline import derive_model
-from derive.printing import equations_of, lettered, letters_of
+from derive.printing import equations_of, lettered, letters_of, text_of_record
 from derive.printing.lettering import hatted, plain_letter
 
 SHIPPED = (
@@ -226,3 +226,33 @@ def test_fields_with_one_letter_are_one_in_claims(tmp_path, keys, right, wrong):
     claims = (f'[[claim]]\nname = "{name}"\n{keys}\nvalue = "{name}"\n' for name in (right, wrong))
     path.write_text('model = "extensive_two_layer"\nnotation = "paper"\n' + "".join(claims))
     assert [v.status for v in check_claims(load_claims(path))] == ["proved", "refuted"]
+
+
+def printed_text(name, stage, **choices):
+    model = load_model(name, choices)
+    derivation = derive_model(model)
+    level = next(iter(derivation.probes.values()))
+    with lettered(letters_of(model, "paper")):
+        return text_of_record(level.record(stage))
+
+
+def test_a_product_in_one_equation_has_the_response_field_of_that_equation():
+    """hat (X v) = hat Delta, since Delta = (X v) + sigma epsilon; a product with a letter keeps its own."""
+    text = printed_text("deep_linear", "conjugates", L=1)
+    assert "R_Delta(t,s) = -(i/P) (Delta(t) . hat Delta(s))" in text and "hat (X v)" not in text
+    assert "R_hr^0(t,s) = -(i/D) (h^0(t) . hat xi^0(s))" in text
+    assert "hat C_11(tau,tau') = -(gamma^2 nu/(2 chi)) <hat v^2(tau) hat v^2(tau')>" in printed_text(
+        "extensive_two_layer", "conjugates"
+    )
+
+
+def test_a_step_in_time_keeps_the_response_field_of_the_product():
+    assert "hat (M_0 v)(s)" in printed_text("anti_hebbian", "conjugates")
+
+
+def test_sizes_with_one_letter_are_one_size():
+    model = load_model("deep_linear")
+    layer = derive_model(model).probes["1"]
+    with lettered(letters_of(model, "paper")):
+        text = text_of_record(layer.record("system"))
+    assert "zeta_2(tau) = W^1(0)^T psi_1(tau)/sqrt(N)" in text and "sqrt(N)/N" not in text
