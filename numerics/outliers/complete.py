@@ -31,11 +31,11 @@ from numerics.outliers.powers import EPSILON, Powers, frobenius, gamma
 HIGHEST = 4
 """The powers M^2, M^4, ... up to M^(2^HIGHEST) are computed."""
 FRESH = 3
-"""Random columns added to the start of the subspace iteration."""
+"""Random columns added to the start of the subspace iteration, and columns kept beyond those that the bound needs."""
 MOST_COLUMNS = 6
 """Largest ratio of matrix size to subspace dimension; above it a full eigenvalue decomposition is cheaper."""
-ITERATIONS = 8
-"""Most applications of each power in the subspace iteration."""
+ITERATIONS, REPEATS = 16, 4
+"""Most applications of each power in the subspace iteration, and most between two Rayleigh-Ritz steps."""
 NEGLECTED = 0.1
 """Size of |lambda|^k, in units of the radius, below which the bound tolerates an eigenvalue outside the subspace."""
 MARGIN = 1e-3
@@ -44,6 +44,8 @@ ALMOST_REAL = 2e-3
 """Relative distance of two eigenvalues below which rounding may turn a real pair into a complex one."""
 RESIDUAL = 100
 """Tolerated residual, in units of the rounding of the matrix; a full eigenvalue decomposition has as much."""
+BESIDE = MARGIN / 100
+"""Tolerated residual of columns with eigenvalues of modulus below one; the bound is up to a hundred times as large."""
 
 
 @dataclass(frozen=True)
@@ -100,61 +102,89 @@ def complete_eigenvalues(powers: Powers, start: IterationStart) -> Complete | No
         if level < start.level:
             continue
         for part in _invariant(powers, columns):
-            columns = part.columns
-            moved = perturbation(powers, columns[:, : part.count])
-            vectors = np.linalg.eig(part.small[: part.count, : part.count])[1]
-            off = moved * np.linalg.cond(vectors) if part.count else moved  # the Bauer-Fike bound
-            if off <= MARGIN:
-                values = np.linalg.eigvals(part.small[: part.large, : part.large])
-                return Complete(values, off, IterationStart(columns[:, : part.followed], level))
-            if not np.isfinite(off) and part.count >= part.followed:
+            columns, off = part.columns, 0.0
+            for count in part.counts:
+                moved = perturbation(powers, columns[:, :count])
+                vectors = np.linalg.eig(part.small[:count, :count])[1]
+                off = moved * np.linalg.cond(vectors) if count else moved  # the Bauer-Fike bound
+                if off <= MARGIN:
+                    values = np.linalg.eigvals(part.small[: part.large, : part.large])
+                    return Complete(values, off, IterationStart(columns[:, : part.followed + FRESH], level))
+                if np.isfinite(off):
+                    break
+            if not np.isfinite(off):
                 break  # more iterations change nothing
     return None
 
 
 @dataclass(frozen=True)
 class _Part:
-    """An approximate invariant subspace: orthonormal columns by descending modulus of their eigenvalues.
+    """Orthonormal columns by descending modulus of their eigenvalues, near an invariant subspace.
 
-    The first `large` columns (modulus at least one) are invariant to rounding, the first `count` approximately;
-    `followed` columns would suffice for the bound. small: the matrix restricted to the columns.
+    small: the matrix restricted to the columns; sizes: the moduli of its eigenvalues. residuals: of the columns, in
+    units of their tolerances. The first `large` have modulus at least one, and `followed` should suffice for the bound.
     """
 
     columns: np.ndarray
     small: np.ndarray
+    sizes: np.ndarray
+    residuals: np.ndarray
     large: int
-    count: int
     followed: int
+
+    @staticmethod
+    def of(powers: Powers, columns: np.ndarray) -> _Part:
+        """Return the result of a Rayleigh-Ritz step."""
+        images, norm = powers[0] @ columns, powers.norms[0]
+        small, turn, sizes = _descending(columns.T @ images)
+        columns, images = columns @ turn, images @ turn
+        large = int(np.sum(sizes >= 1))
+        followed = int(np.sum(sizes >= NEGLECTED ** (0.5 ** (len(powers) - 1))))
+        tolerances = np.where(np.arange(len(sizes)) < large, RESIDUAL * EPSILON * norm, BESIDE / max(norm, 1.0))
+        residuals = np.linalg.norm(images - columns @ small, axis=0) / tolerances
+        return _Part(columns, small, sizes, residuals, large, followed)
+
+    @property
+    def error(self) -> float:
+        """Return the largest residual of a column that the bound needs."""
+        return float(np.max(self.residuals[: self.followed], initial=0.0))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Return numbers of first columns to try in the bound: those that should suffice, and all converged ones."""
+        if self.error > 1:
+            return ()
+        count = int(np.argmax(np.append(self.residuals, np.inf) > 1))
+        if self.followed < count < len(self.sizes) and self.sizes[count - 1] == self.sizes[count]:
+            count -= 1  # one of a pair
+        return tuple(dict.fromkeys((self.followed, count)))
 
 
 def _invariant(powers: Powers, start: np.ndarray) -> Iterator[_Part]:
     """Yield approximate invariant subspaces of all eigenvalues of modulus at least one, by subspace iteration with
-    M^(2^k)."""
-    matrix, highest, rows, rng = powers[0], powers[len(powers) - 1], powers.rows, np.random.default_rng(0)
+    M^(2^k).
+
+    The rounding of a high power hides eigenvalues near one; the highest power with a small norm then replaces it.
+    """
+    rows, rng, highest = powers.rows, np.random.default_rng(0), len(powers) - 1
+    accurate = max((k for k, norm in enumerate(powers.norms) if norm <= RESIDUAL), default=0)
     columns = _joined(start, rng.standard_normal((rows, FRESH)))
-    size, least = powers.norms[0], NEGLECTED ** (0.5 ** (len(powers) - 1))
-    tried = -1
-    for _ in range(ITERATIONS):
-        columns = _orthonormal(highest @ columns)
-        images = matrix @ columns
-        small, turn, sizes = _descending(columns.T @ images)
-        columns, images = columns @ turn, images @ turn
-        off = np.append(np.linalg.norm(images - columns @ small, axis=0), np.inf)
-        large, followed = int(np.sum(sizes >= 1)), int(np.sum(sizes >= least))
-        count = int(np.argmax(off > MARGIN / (10 * size)))
-        if 0 < count < len(sizes) and sizes[count - 1] == sizes[count]:
-            count -= 1  # one of a pair
-        if (
-            large <= count
-            and np.all(off[:large] <= RESIDUAL * EPSILON * size)
-            and (count != tried or count >= followed)
-        ):
-            yield _Part(columns, small, large, count, followed)
-            tried = count
-        if followed == len(sizes):
-            if 2 * followed * MOST_COLUMNS > rows:
-                return
-            columns = _joined(columns, rng.standard_normal((rows, followed)))
+    level, repeats, done, before = highest, 1, 0, np.inf
+    while done < ITERATIONS:
+        for _ in range(repeats):
+            columns = _orthonormal(powers[level] @ columns)
+        part = _Part.of(powers, columns)
+        yield part
+        done, last, level, repeats = done + repeats, repeats, highest, 1
+        columns, error, missing = part.columns, part.error, min(part.followed, rows // MOST_COLUMNS - len(part.sizes))
+        if part.followed == len(part.sizes) and missing > 0:
+            columns, before = _joined(columns, rng.standard_normal((rows, missing))), np.inf
+            continue
+        if np.all(part.residuals[part.large : part.followed] <= 1) and error * RESIDUAL <= powers.norms[highest]:
+            level = accurate if error > 1 else highest
+        if 1 < error < before < np.inf:
+            repeats = int(np.clip(last * np.log(error) / np.log(before / error), 1, REPEATS))
+        before = error
 
 
 def _joined(columns: np.ndarray, others: np.ndarray) -> np.ndarray:

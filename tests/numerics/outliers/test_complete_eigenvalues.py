@@ -7,7 +7,7 @@ import pytest
 from conftest import solver_and_values
 
 import numerics.outliers.paths as paths
-from numerics.outliers.complete import NO_START, Complete, complete_eigenvalues, perturbation
+from numerics.outliers.complete import NO_START, Complete, IterationStart, complete_eigenvalues, perturbation
 from numerics.outliers.finding import mapped, smallest_image
 from numerics.outliers.powers import LowRankChange, Powers
 from numerics.outliers.restriction import products
@@ -15,13 +15,13 @@ from numerics.solver import solve, spiked_problem
 from numerics.support.precision import in_float64
 
 
-def planted(values, rows=90, bulk=0.4, seed=0):
+def planted(values, rows=90, bulk=0.4, seed=0, coupling=1.0):
     """A matrix that is not normal, with given eigenvalues above a bulk of random ones."""
     rng = np.random.default_rng(seed)
     matrix = bulk * rng.standard_normal((rows, rows)) / np.sqrt(rows)
     count = len(values)
     matrix[:, :count] = 0.0
-    matrix[:count, :count] = np.diag(values) + np.triu(rng.standard_normal((count, count)), 1)
+    matrix[:count, :count] = np.diag(values) + coupling * np.triu(rng.standard_normal((count, count)), 1)
     matrix[:count, count:] = 3 * rng.standard_normal((count, rows - count)) / np.sqrt(rows)
     turn = np.linalg.qr(rng.standard_normal((rows, rows)))[0]
     return turn @ matrix @ turn.T
@@ -39,6 +39,28 @@ def test_eigenvalues_are_those_of_the_whole_eigenproblem(values):
     found = complete_eigenvalues(Powers.of(matrix), NO_START.padded(len(matrix)))
     assert found is not None
     assert np.sort(found.real) == pytest.approx(np.sort([s for s in values if abs(s) >= 1]), rel=1e-12)
+
+
+def test_outliers_in_a_continuum_are_complete():
+    """Twelve eigenvalues up to 0.99 are followed with the three outliers, although none of them is one."""
+    outliers = (1.4, 1.2, 1.1)
+    matrix = planted((*outliers, *np.linspace(0.99, 0.6, 12)), rows=160, coupling=0.1)
+    found = complete_eigenvalues(Powers.of(matrix), NO_START.padded(len(matrix)))
+    assert found is not None and np.sort(found.real) == pytest.approx(np.sort(outliers), rel=1e-12)
+
+
+def test_powers_that_hide_small_eigenvalues_do_not_spoil_them():
+    """M^16 has the norm 7e7, so its rounding moves the eigenvalue 1.05; a lower power then replaces it."""
+    values = (3.0, 1.5, 1.05)
+    matrix = planted(values)
+    found = complete_eigenvalues(powers_of(matrix, 4), IterationStart(np.zeros((len(matrix), 0)), 4))
+    assert found is not None and found.start.level == 4
+    assert np.sort(found.real) == pytest.approx(np.sort(values), rel=1e-13)
+
+
+def test_a_matrix_without_entries_has_no_eigenvalues():
+    found = complete_eigenvalues(Powers.of(np.zeros((70, 70))), NO_START.padded(70))
+    assert found is not None and found.off == 0 and not found.values.size
 
 
 def test_a_start_that_misses_an_eigenvalue_is_no_proof():
