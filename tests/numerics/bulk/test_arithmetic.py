@@ -204,7 +204,7 @@ def test_continuation_stays_on_the_branch(by_factors):
     begin = np.full(ends.size, 40j)
     r, tangent = begun(kernel, begin, (1 / begin)[:, None])
     r, errors = follow(kernel, begin, ends, r, tangent, 0, by_factors=by_factors)
-    r, errors = polish(kernel, ends, r, errors)
+    r, errors = polish(kernel, ends, r, errors, 1 / begin[:1])
     np.testing.assert_allclose(r[:, 0], [wigner(z) for z in ends], rtol=1e-11)
     assert np.max(errors) < 1e-11 and np.all(r[2:4].imag == 0)
 
