@@ -65,6 +65,10 @@ HIDDEN = 1e-8
 """Largest effect of rounding on the responses (relative) at which a small Newton correction is trusted."""
 
 
+NEAR_ZERO = "if its entries come near zero with fewer rows than columns, take more rows"
+"""The remedy for a diagonal whose entries make the density vanish faster than any power next to a point mass."""
+
+
 def relative_to(xp: Any, r: Any, usual: Any) -> Any:
     """Return the scale of a correction: the size of each response, bounded below by its typical size `usual`."""
     size = xp.maximum(xp.abs(r), usual)
@@ -424,7 +428,9 @@ class Branch:
         if missing.size:
             r, errors = self.certain(missing)
             if np.max(errors) > 1e-6:
-                raise NumericalError(f"the bulk equations did not converge near z = {missing[np.argmax(errors)]:.6g}")
+                cure = f"; {NEAR_ZERO.replace('its', 'diagonal')}" if self.law.densities else ""
+                where = missing[np.argmax(errors)]
+                raise NumericalError(f"the bulk equations did not converge near z = {where:.6g}{cure}")
             self._known.update(zip(missing.tolist(), r, strict=True))
         return np.array([self._known[x] for x in z.tolist()]).T
 
