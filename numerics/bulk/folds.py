@@ -84,7 +84,8 @@ def _solve_at_fixed_g(branch: Branch, near: _RealPoint, change: float) -> _RealP
         except np.linalg.LinAlgError:
             return None
         size = np.abs(moved) / relative_to(np, r, usual)
-        size[index] = abs(moved[index]) / (abs(z) + abs(near.z) + 1e-300)
+        reach = abs(z) + abs(near.z) + abs(tangent[index] * r[index])  # z may be zero where G is not large
+        size[index] = abs(moved[index]) / (reach + 1e-300)
         before, last = last, float(np.max(size))
         first = last if n == 0 else first
         stalled = 0.3 * before < last < 1e-6  # by rounding, where a response nearly vanishes

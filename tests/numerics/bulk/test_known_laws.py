@@ -236,6 +236,9 @@ def test_a_sample_where_the_resolvent_vanishes_is_outside_the_support(weight, sh
         (_, low), (high, _) = intervals
         assert low < x < high and x in empty
         assert one.certain(np.array([x]))[0][0, 0].imag == 0
+    origin = np.array([low + 0.9 * (high - low) if low * high > 0 else 0.0])  # zero, if it lies in the gap
+    found = march(one, origin[0], one.certain(origin)[0][0], upward=True)
+    assert found.z == pytest.approx(high, rel=1e-12) and found.kind == FOLD
     near, _ = resolvent_at(branch(name), np.array([zero, np.nextafter(zero, 9)]))
     assert np.all(near.imag == 0) and np.all(np.abs(near) < 1e-14)
 
