@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 __version__ = "0.5.0"
@@ -14,6 +12,8 @@ BESIDE = ("mpmath", "python-flint", "z3-solver", "click")
 
 def library_versions(names: tuple[str, ...] = LIBRARIES) -> dict[str, str]:
     """The installed version of each library, "unknown" for a copy without metadata."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import, and rarely needed
+
     found = {}
     for name in names:
         try:
@@ -48,6 +48,8 @@ def _resolved(place: Path, reference: str) -> str:
 
 def describe() -> str:
     """The output of `derive --version`, with the details that a bug report needs."""
+    import platform
+
     here = commit()
     libraries = {"Python": platform.python_version(), **library_versions((*LIBRARIES, *BESIDE))}
     first = f"derive {__version__}" + (f", commit {here}" if here else "")

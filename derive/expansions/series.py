@@ -62,7 +62,7 @@ class PuiseuxSeries:
             values = dict(point)
             if self.minimal is not None and self.root_near is not None:
                 poly = sp.Poly(self.minimal, ROOT)
-                roots = mpmath.polyroots([_number(c, point) for c in poly.all_coeffs()], maxsteps=500, extraprec=500)
+                roots = _finite_roots([_number(c, point) for c in poly.all_coeffs()], maxsteps=500, extraprec=500)
                 near = mpmath.mpf(self.root_near)
                 values[ROOT] = sp.Float(str(mpmath.re(min(roots, key=lambda r: abs(r - near)))), DIGITS)
             return [_number(c, values) for c in self.coefficients]
@@ -73,6 +73,16 @@ class PuiseuxSeries:
         for power, c in zip(self.powers, self.numbers(point), strict=True):
             total += c * mpmath.mpf(small) ** (mpmath.mpf(int(power.p)) / int(power.q))
         return total
+
+
+def _finite_roots(coefficients: list[Any], maxsteps: int, extraprec: int) -> list[Any]:
+    """Return the roots of a polynomial, highest coefficient first, without those at infinity: a coefficient may vanish
+    at the values of the parameters at which it is evaluated."""
+    least = mpmath.mpf(10) ** (-DIGITS // 2) * max(map(abs, coefficients))
+    while coefficients and abs(coefficients[0]) <= least:
+        coefficients = coefficients[1:]
+    roots = mpmath.polyroots(coefficients, maxsteps=maxsteps, extraprec=extraprec, error=False) if coefficients else []
+    return list(roots)
 
 
 # -- polynomials in theta over quotients
@@ -326,7 +336,7 @@ class _Puiseux:
         """Yield the numerical roots of a characteristic polynomial with their relative distances to the branch."""
         shift = min(phi)
         coefficients = [self._value(phi[i]) if i in phi else mpmath.mpf(0) for i in range(shift, max(phi) + 1)]
-        roots = mpmath.polyroots(coefficients[::-1], maxsteps=2000, extraprec=2000, error=False)
+        roots = _finite_roots(coefficients[::-1], maxsteps=2000, extraprec=2000)
         scales = []
         for small in self._smalls(ramification):
             place = self.near(small)

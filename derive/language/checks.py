@@ -107,6 +107,16 @@ def _check_probes(model: Declaration) -> None:
             raise DeclarationError(
                 f"spectrum(..., plus={probe.plus!r}): that observable has labels; name one that is a single number"
             )
+        if probe.plus and (clock := _ends_early(dict(model.observe)[probe.plus])) is not None:
+            raise DeclarationError(
+                f"spectrum(..., plus={probe.plus!r}): with endpoint=False that observable ends at {clock.steps - 1}, "
+                f"before the last weights; leave out endpoint=False of {clock}"
+            )
+
+
+def _ends_early(observable: sp.Basic) -> Clock | None:
+    """Return the clock of an observable that has no value at the last time; None if it has one."""
+    return next((clock for clock in observable.atoms(Clock) if not clock.endpoint), None)
 
 
 def _check_names(model: Declaration) -> None:

@@ -54,7 +54,8 @@ def _with_spike(sketch: Sketch, probe: Node, sector: str) -> Node:
 
 def with_more(sketch: Sketch, probe: Node, observed: tuple[tuple[str, Node], ...]) -> Node:
     """Return a probe plus a multiple of the identity, or with further matrices between its resolvents."""
-    plain = [label for label, value in observed if value.op == "mean" and not sketch.labelled()]
+    fits = (sketch.clock is None or sketch.clock.endpoint) and not sketch.labelled()
+    plain = [label for label, value in observed if value.op == "mean" and fits]
     plus = sketch.rng.choice(plain) if plain and sketch.chance(0.06, "spectrum(plus=)") else ""
     between: tuple[Node | str, ...] = ()
     if sketch.chance(0.06, "spectrum(between=)"):

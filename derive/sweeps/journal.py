@@ -283,7 +283,7 @@ def _differs(stored: About, wanted: About) -> str:
     """Return the first difference between two sweeps in words; empty if there is none."""
     if fingerprint(stored) == fingerprint(wanted):
         return ""
-    for what in sorted({*stored, *wanted}):
+    for what in sorted({*stored, *wanted}, key=lambda what: (what != "sweep", what)):  # another model explains the rest
         one, other = stored.get(what), wanted.get(what)
         if one == other:
             continue

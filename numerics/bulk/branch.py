@@ -58,8 +58,15 @@ ROUGH, NEAR, MOST_LONG = 1e-10, 1e-2, 60
 width, for at most MOST_LONG equations."""
 BEGUN = 1e-10
 """Relative tolerance of Newton's method high above the spectrum."""
+VANISHES = 1e-12
+"""A response below VANISHES, relative to its size high above the spectrum, is real if its imaginary part is far below
+that size: where G crosses zero in a gap, no imaginary part is small relative to G."""
 HIDDEN = 1e-8
 """Largest effect of rounding on the responses (relative) at which a small Newton correction is trusted."""
+
+
+NEAR_ZERO = "if its entries come near zero with fewer rows than columns, take more rows"
+"""The remedy for a diagonal whose entries make the density vanish faster than any power next to a point mass."""
 
 
 def relative_to(xp: Any, r: Any, usual: Any) -> Any:
@@ -253,16 +260,21 @@ class Branch:
         """Return the responses at points with Im z >= 0, and the relative size of the last Newton correction."""
         z = np.asarray(z, complex)
         if self.equations.count * self.equations.groups <= SMALL:
-            return polish(self.kernel, z, *self._from_infinity(z))
+            return self._polished(self.kernel, z, *self._from_infinity(z))
         r, errors = np.zeros((z.size, self.equations.count), complex), np.full(z.size, np.inf)
         for part in _split_coarse_first(z):
             r[part], errors[part] = self._beside_neighbours(z[part])
             lost = part[~np.isfinite(errors[part])]
             if lost.size:
-                r[lost], errors[lost] = polish(self.kernel, z[lost], *self._together(z[lost], tell, what))
+                r[lost], errors[lost] = self._polished(self.kernel, z[lost], *self._together(z[lost], tell, what))
             inside = part[(z[part].imag == 0) & (r[part, self.resolvent_index].imag < 0) & (errors[part] < 1e-9)]
             self._inside.add(z[inside].real, r[inside])
         return r, errors
+
+    def _polished(
+        self, kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return polish(kernel, z, r, errors, self.start.responses)
 
     def _beside_neighbours(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return responses interpolated between stored points of the bulk and corrected by Newton's method.
@@ -281,7 +293,7 @@ class Branch:
         r[places[good]], errors[places[good]] = better[good], last[good]
         rough = places[good & (last > 1e-13)]
         if rough.size:
-            r[rough], errors[rough] = polish(self.kernel, z[rough], r[rough], errors[rough])
+            r[rough], errors[rough] = self._polished(self.kernel, z[rough], r[rough], errors[rough])
         return r, errors
 
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -384,7 +396,7 @@ class Branch:
                 continue
             begin, tangent = begun(kernel, above, begin)
             precise = follow(kernel, above, z[places], begin, tangent, self.resolvent_index)
-            precise = polish(kernel, z[places], *precise)
+            precise = self._polished(kernel, z[places], *precise)
             better = precise[1] < errors[places]
             r[places[better]], errors[places[better]] = precise[0][better], precise[1][better]
             rough = np.setdiff1d(rough, places)
@@ -417,7 +429,9 @@ class Branch:
         if missing.size:
             r, errors = self.certain(missing)
             if np.max(errors) > 1e-6:
-                raise NumericalError(f"the bulk equations did not converge near z = {missing[np.argmax(errors)]:.6g}")
+                cure = f"; {NEAR_ZERO.replace('its', 'diagonal')}" if self.law.densities else ""
+                where = missing[np.argmax(errors)]
+                raise NumericalError(f"the bulk equations did not converge near z = {where:.6g}{cure}")
             self._known.update(zip(missing.tolist(), r, strict=True))
         return np.array([self._known[x] for x in z.tolist()]).T
 
@@ -466,7 +480,7 @@ class Branch:
         with np.errstate(all="ignore"):
             r, _, last, tangent = self.kernel(begin, r, np.abs(r))
             responses, errors = follow(self.kernel, begin, goal, r, tangent, self.resolvent_index, 1.0, self.by_factors)
-        responses, errors = polish(self.kernel, goal, responses, np.where(last < 1e-8, errors, np.inf))
+        responses, errors = self._polished(self.kernel, goal, responses, np.where(last < 1e-8, errors, np.inf))
         sure = errors <= 1e-12
         if real:
             sure &= np.all(responses.imag == 0, axis=1)
@@ -657,9 +671,12 @@ def _cap_step(share: np.ndarray) -> np.ndarray:
     return np.where(share > 1.2, 1.0, np.minimum(share, 0.85))
 
 
-def polish(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def polish(
+    kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray, typical: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Iterate Newton's method to machine precision; make responses exactly real outside the support on the
-    real axis."""
+    real axis. typical: the size of each response high above the spectrum."""
+    least = VANISHES * np.abs(typical)
     r, errors = r.copy(), errors.copy()
     waiting = np.flatnonzero(np.isfinite(errors))
     for _ in range(4):
@@ -667,17 +684,17 @@ def polish(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> 
             break
         point, now = z[waiting], r[waiting]
         rounding = np.clip(30 * errors[waiting], 1e-10, 1e-6)[:, None]
-        hardly = (point.imag == 0) & np.all(np.abs(now.imag) <= rounding * relative_to(np, now, 0.0), axis=1)
+        hardly = (point.imag == 0) & np.all(np.abs(now.imag) <= rounding * relative_to(np, now, least), axis=1)
         begin = np.where(hardly[:, None], now.real, now)
         with np.errstate(all="ignore"):
-            better, first, last, _ = kernel(point, begin, np.abs(now))
+            better, first, last, _ = kernel(point, begin, np.maximum(np.abs(now), least))
         better = np.where(hardly[:, None], better.real, better)
         settled = (last < 1e-13) | (first < 1e-8) & (last < 1e-8)  # only rounding is left
         good = (first < 0.1) & ((last < 0.2 * first) | settled | hardly)
         good &= (last <= errors[waiting]) | hardly & (last < rounding[:, 0])
         converged = waiting[good]
         r[converged], errors[converged] = better[good], last[good]
-        small = np.all(np.abs(better.imag) <= rounding * relative_to(np, better, 0.0), axis=1)
+        small = np.all(np.abs(better.imag) <= rounding * relative_to(np, better, least), axis=1)
         nearly = (point.imag == 0) & ~hardly & small
         waiting = waiting[good & ((last > 1e-13) | nearly)]
     return r, errors

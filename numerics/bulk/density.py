@@ -51,13 +51,14 @@ def resolvent_at(branch: Branch, z: np.ndarray, tell: Report = quiet) -> tuple[n
 
 def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     heights = np.maximum(branch.start.height, np.abs(z))
-    kernel = curve.kernel
+    kernel, own = curve.kernel, [branch.resolvent_index]
     with np.errstate(all="ignore"):
         try:
-            r, tangent = begun(kernel, 1j * heights, branch.start.above(heights)[:, [branch.resolvent_index]])
+            r, tangent = begun(kernel, 1j * heights, branch.start.above(heights)[:, own])
         except NumericalError:
             return np.zeros(z.shape, complex), np.full(z.shape, np.inf)
-        r, errors = polish(kernel, z, *follow(kernel, 1j * heights, z, r, tangent, 0))
+        typical = branch.start.responses[own]
+        r, errors = polish(kernel, z, *follow(kernel, 1j * heights, z, r, tangent, 0), typical)
         g = r[:, 0]
         bound = np.where(np.isfinite(errors), errors * np.abs(g) + curve.rounding(z, g).real, np.inf)
     return g, np.where(np.isfinite(bound), bound, np.inf)

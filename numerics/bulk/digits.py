@@ -22,6 +22,8 @@ BITS = 400
 """Precision of the arithmetic, in bits."""
 STEPS, ENOUGH = 6, 1e-17
 """Most Newton steps along the real axis, and the relative correction at which they stop."""
+VANISHING = 2.0 ** -(BITS // 2)
+"""Responses below VANISHING, relative to the largest, are zero up to rounding: no correction is small beside them."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class LongSystem:
                 point = (point - both[index, 0]).mid()
                 r = [x if i == index else (x - both[i, 0]).mid() for i, x in enumerate(r)]
                 now = np.array([float(x.real) for x in r])
-                size = np.abs(now) + 1e-300
+                size = np.abs(now) + VANISHING * np.max(np.abs(now)) + 1e-300
                 size[index] = abs(float(point.real)) + abs(z) + 1e-300
                 sizes.append(float(np.max(np.abs(moved) / size)))
                 if not np.isfinite(sizes[-1]) or sizes[-1] < ENOUGH:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import CLOSEST, FARTHEST, Branch, changed
+from numerics.bulk.branch import CLOSEST, FARTHEST, Branch, changed, relative_to
 from numerics.bulk.digits import long_system
 from numerics.runtime.interface import Array, BulkLaw
 from numerics.runtime.point import Point
@@ -72,7 +72,7 @@ def _solve_at_fixed_g(branch: Branch, near: _RealPoint, change: float) -> _RealP
     z, r = _predict(branch, near, change)
     if abs(r[index]) * branch.start.height > LARGE and branch.to_many_digits:
         return _correct_in_multiple_precision(branch, z, r)
-    usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
+    usual, first, last = np.abs(near.r), np.inf, np.inf
     others = np.arange(r.size) != index
     stalled = False
     for n in range(8 if branch.by_factors else 5):
@@ -83,8 +83,9 @@ def _solve_at_fixed_g(branch: Branch, near: _RealPoint, change: float) -> _RealP
             moved, tangent = np.linalg.solve(matrix, np.stack([residual, -slope[:, index]], axis=1)).T
         except np.linalg.LinAlgError:
             return None
-        size = np.abs(moved) / np.maximum(np.abs(r), usual)
-        size[index] = abs(moved[index]) / (abs(z) + abs(near.z) + 1e-300)
+        size = np.abs(moved) / relative_to(np, r, usual)
+        reach = abs(z) + abs(near.z) + abs(tangent[index] * r[index])  # z may be zero where G is not large
+        size[index] = abs(moved[index]) / (reach + 1e-300)
         before, last = last, float(np.max(size))
         first = last if n == 0 else first
         stalled = 0.3 * before < last < 1e-6  # by rounding, where a response nearly vanishes

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import Branch
+from numerics.bulk.branch import NEAR_ZERO, Branch
 from numerics.bulk.law import SpectralLaw
 from numerics.bulk.support import law_of
 from numerics.runtime.interface import NODES, BulkLaw, Probe
@@ -65,16 +65,19 @@ def _converge_nodes(law: BulkLaw, p: Point) -> tuple[int, float]:
         if moved <= TOLERANCE:
             return nodes, float(moved)
         nodes *= 2
-    remaining = f"the bulk still changes by {moved:.1e}" if np.isfinite(moved) else "the bulk was not found"
-    raise not_converged(law.densities, f"with {most} values {remaining}") from failure
+    if np.isfinite(moved):
+        raise not_converged(law.densities, f"with {most} values the bulk still changes by {moved:.1e}") from failure
+    told = f"with {most} values the bulk was not found"
+    raise not_converged(law.densities, f"{told}; {NEAR_ZERO}", "otherwise ") from failure
 
 
-def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> NumericalError:
+def not_converged(densities: tuple[tuple[str, str], ...], told: str, otherwise: str = "") -> NumericalError:
     """Return the error that names the averages that have not converged.
 
     Args:
         densities: as in BulkLaw.
         told: the remaining change, as a clause.
+        otherwise: what introduces the remedy after another one.
     """
     names = " and ".join(name for _, name in densities)
     cures = {
@@ -82,7 +85,7 @@ def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> Numerica
         "field": "use a smoother function of it there",
     }
     cure = " or ".join(cures[kind] for kind in dict.fromkeys(kind for kind, _ in densities))
-    return NumericalError(f"the average over {names} has not converged: {told}; {cure}")
+    return NumericalError(f"the average over {names} has not converged: {told}; {otherwise}{cure}")
 
 
 def _most_nodes(law: BulkLaw, p: Point) -> int:

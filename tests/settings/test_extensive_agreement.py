@@ -213,6 +213,8 @@ def test_solve_prints_the_bulk_as_a_whole():
     [
         (("gamma=0", "nu=2"), [(1 - 2**-0.5) ** 2, (1 + 2**-0.5) ** 2]),
         (("gamma=0", "nu=1"), [0.0, 4.0]),
+        (("gamma=0", "nu=2", "sample=finite"), [(1 - 2**-0.5) ** 2, (1 + 2**-0.5) ** 2]),
+        (("gamma=0", "nu=2", "sample=finite", "steps=2"), [(1 - 2**-0.5) ** 2, (1 + 2**-0.5) ** 2]),
         (("nu=1e6", "chi=1", "gamma=1"), [1.0, 5.0]),
     ],
 )
@@ -245,6 +247,14 @@ def test_hidden_layers_without_a_step(pairs):
     result = json.loads(CliRunner().invoke(main, ["solve", "extensive_multilayer", *pairs, "--json"]).stdout)
     assert result["bulk_edges"] == [[0.0, pytest.approx(4.0, rel=1e-12)]]
     assert result["moments"][:4] == [1.0, 1.0, 2.0, 5.0]
+
+
+def test_hidden_layers_without_a_step_have_no_curve_with_finitely_many_samples():
+    """Most responses vanish there, so that corrections cannot be measured beside them."""
+    pairs = ("sample=finite", "gamma0=0")
+    result = json.loads(CliRunner().invoke(main, ["solve", "extensive_multilayer", *pairs, "--json"]).stdout)
+    assert result["bulk_edges"] == [[0.0, pytest.approx(4.0, rel=1e-12)]]
+    assert result["moments"][:4] == pytest.approx([1.0, 1.0, 2.0, 5.0], rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,37 @@ def test_bad_probes_are_refused(declared, probe: str, word: str):
         load_model(str(declared(PROBES % probe)))
 
 
+MOVED_AT_ALL_TIMES = """from derive import *
+T = parameter("T", default=3, domain=whole_positive)
+D, t = sectors("D"), training_clock("t", steps=T, endpoint=%s)
+M0, v = goe("M0", D), normal("v", D)
+x, M = field("x", D, t), weights("M", D, D, t)
+MODEL = Model(
+    (T,),
+    [Eq(x(t), (t + 1) * v), Eq(M(0), M0), Eq(M(t + 1), M(t) + outer(x(t), x(t)) / D)],
+    {"norm": mean(x(t)**2), "fixed": 9 * mean(v**2)},
+    probe=spectrum(M(T), plus="%s"),
+)
+"""
+
+
+@pytest.mark.parametrize(("endpoint", "plus"), [(True, "norm"), (True, "fixed"), (False, "fixed")])
+def test_plus_moves_the_spectrum_at_every_time(declared, endpoint: bool, plus: str):
+    """M(t) has a semicircle of radius two, and norm(t) = (t + 1)^2; without a time the shift is the same throughout."""
+    files = generate_files(load_model(str(declared(MOVED_AT_ALL_TIMES % (endpoint, plus)))))
+    (layer,) = solve(load_solver(files), {"T": 3}, path=True).layers
+    shifts = [1, 4, 9, 16] if plus == "norm" else [9, 9, 9, 9]
+    assert np.allclose([layer.bulk_at(time) for time in range(4)], [[[x - 2, x + 2]] for x in shifts], rtol=1e-6)
+    strengths = [0, 1, 5, 14]
+    above = [[x + k + 1 / k] if k > 1 else [] for x, k in zip(shifts, strengths, strict=True)]
+    assert [np.round(now, 6).tolist() for now in layer.outlier_path] == [np.round(now, 6).tolist() for now in above]
+
+
+def test_an_observable_without_a_last_value_moves_no_spectrum(declared):
+    with pytest.raises(DeclarationError, match="endpoint=False that observable ends at T - 1"):
+        load_model(str(declared(MOVED_AT_ALL_TIMES % (False, "norm"))))
+
+
 def test_plus_moves_the_whole_spectrum(declared):
     text = (
         PROBES % "{'bare': spectrum(M + 2 / D * outer(x, x)), 'moved': spectrum(M + 2 / D * outer(x, x), plus='norm')}"

@@ -310,3 +310,19 @@ def test_an_edge_that_grows_without_bound_is_expanded():
     probed = derive_model(Model(parameters=(b,), probe=spectrum(goe("M", D) + diag(entries)))).first
     expansion = expand_quantity(probed, "edge", ParameterLimit(b, 1 / SMALL), sp.S.Zero, {}).expansion
     assert dict(zip(expansion.powers, expansion.coefficients, strict=True)) == {-1: 1, 0: 2 / sp.sqrt(3)}
+
+
+def test_a_coefficient_may_vanish_where_the_numbers_are_taken():
+    """(x - 1 - e) ((a - 1) x - 1) has another root, which is at infinity at a = 1."""
+    polynomial = sp.expand((x - 1 - e) * ((a - 1) * x - 1))
+    series = expand_root(polynomial, x, e, sp.Integer(1), lambda small: 1 + small, {a: sp.Integer(1)})
+    assert series.powers == (0, 1) and series.coefficients == (1, 1)
+
+
+@pytest.mark.slow
+def test_the_edge_of_hidden_layers_after_a_small_step_does_not_depend_on_ratios():
+    """4 + 4 gamma0^2; at the defaults a coefficient of its polynomial vanishes."""
+    series = load("extensive_multilayer").expand("edge", "gamma0", order=2).series
+    assert series.startswith("(4) + (4)*(gamma0**2)")
+    solved = load("extensive_multilayer").solve(nu=3, chi=0.5, gamma0=0.01).bulk_edges[-1, 1]
+    assert (solved - 4) / 0.01**2 == pytest.approx(4, abs=0.01)

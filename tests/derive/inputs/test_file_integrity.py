@@ -379,6 +379,40 @@ def test_what_does_not_listen_is_ended(work: str, code: int, said: str, tmp_path
     assert code < 0 or not (tmp_path / "unfinished").exists()
 
 
+INTERRUPTED_IMPORT = """
+import runpy, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "derive.cli.verify":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["derive", "list"]
+runpy.run_module("derive", run_name="__main__")
+"""
+
+
+def test_an_interrupt_while_the_commands_are_imported_is_one_sentence():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (interrupts.EXIT_CODE, "", "error: interrupted\n")
+
+
+INTERRUPTED_EXIT = """
+import atexit, os, runpy, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+sys.argv = ["derive", "list"]
+runpy.run_module("derive", run_name="__main__")
+"""
+
+
+def test_an_interrupt_after_the_command_is_done_changes_nothing():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_EXIT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "") and "spiked_wigner" in done.stdout
+
+
 def test_the_manual_states_the_bounds():
     assert bounds.table() in MANUAL.read_text(encoding="utf-8")
     assert {bound.most for bound in bounds.BOUNDS if bound.unit == "seconds"} == {2}

@@ -321,3 +321,15 @@ def test_bulks_do_not_depend_on_parameters_that_they_do_not_read():
             assert law_of(branch) is law_of(moved)
             shared += bool(unread)
     assert shared >= 3
+
+
+def test_the_journal_of_another_model_is_named_by_its_model(tmp_path):
+    """Its code and its parameters differ too, but only because the model does."""
+    path = tmp_path / "j"
+    first, other = (
+        {"code": {name: "0" * 32}, "parameters": {name: [1.0]}, "sweep": {"of": "solve", "setting": name}}
+        for name in ("anti_hebbian", "spiked_wigner")
+    )
+    opened(path, first).close()
+    with pytest.raises(DeriveError, match="setting is anti_hebbian there and spiked_wigner here"):
+        opened(path, other)

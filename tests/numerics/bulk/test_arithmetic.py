@@ -90,16 +90,19 @@ def test_an_equation_without_unknowns_is_left_as_it_is():
     assert value.tolist() == [[3.0, 2.0]] and rate.tolist() == [[2.0, 0.0]] and slope.tolist() == [[[0, 0], [1, 0]]]
 
 
-def long_system() -> LongSystem:
-    """z g - 1 - g r = 0 and r - g = 0: the semicircle with two unknowns."""
-    residual, slope = polynomials_of([[("z g", 1), ("1", -1), ("g r", -1)], [("r", 1), ("g", -1)]], ("g", "r"))
-    placed = [(*divmod(place, 3), flint.fmpq(int(c)), monomial) for place, c, monomial in slope]
+def long_system(vanishing: bool = False) -> LongSystem:
+    """z g - 1 - g r = 0 and r - g = 0: the semicircle with two unknowns; a third, s, with g s = 0 may vanish."""
+    equations = [[("z g", 1), ("1", -1), ("g r", -1)], [("r", 1), ("g", -1)], [("g s", 1)]]
+    names = ("g", "r", "s")[: 2 + vanishing]
+    count = len(names)
+    residual, slope = polynomials_of(equations[:count], names)
+    placed = [(*divmod(place, count + 1), flint.fmpq(int(c)), monomial) for place, c, monomial in slope]
     terms = (
         [(place, flint.fmpq(int(c)), monomial) for place, c, monomial in residual],
         [(row, c, monomial) for row, k, c, monomial in placed if k == 0],
-        [(row * 2 + k - 1, c, monomial) for row, k, c, monomial in placed if k],
+        [(row * count + k - 1, c, monomial) for row, k, c, monomial in placed if k],
     )
-    return LongSystem(2, terms)
+    return LongSystem(count, terms)
 
 
 def wigner(z: complex) -> complex:
@@ -124,6 +127,12 @@ def test_newtons_method_at_a_fixed_resolvent_finds_the_real_axis():
     assert z == pytest.approx(2.5, rel=1e-15) and r == pytest.approx([0.5, 0.5], rel=1e-15)
     assert along == pytest.approx([1 - 1 / 0.25, 1.0], rel=1e-12)  # dz/dG and dr/dG
     assert 0.01 < first < 0.2 and last < 1e-17
+
+
+def test_corrections_are_not_measured_beside_a_response_that_vanishes():
+    """A remainder of rounding is corrected by all of itself at every step."""
+    z, r, _, first, last = long_system(vanishing=True).at_fixed(0, 2.5, np.array([0.5, 0.5, 1e-127]))
+    assert (z, r.tolist()) == (2.5, [0.5, 0.5, 0.0]) and max(first, last) < 1e-60
 
 
 def test_singular_equations_are_not_improved():
@@ -207,7 +216,7 @@ def test_continuation_stays_on_the_branch(by_factors):
     begin = np.full(ends.size, 40j)
     r, tangent = begun(kernel, begin, (1 / begin)[:, None])
     r, errors = follow(kernel, begin, ends, r, tangent, 0, by_factors=by_factors)
-    r, errors = polish(kernel, ends, r, errors)
+    r, errors = polish(kernel, ends, r, errors, 1 / begin[:1])
     np.testing.assert_allclose(r[:, 0], [wigner(z) for z in ends], rtol=1e-11)
     assert np.max(errors) < 1e-11 and np.all(r[2:4].imag == 0)
 

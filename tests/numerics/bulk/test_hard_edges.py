@@ -8,7 +8,7 @@ from reference_formulas import hard_edges_by_hand, sites_by_hand
 from sympy import sqrt, tanh
 
 import derive
-from derive import Eq, Model, diag, field, gaussian, goe, normal, outer, parameter, sectors, spectrum, trait
+from derive import Eq, Model, diag, field, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum, trait
 from numerics.bulk.branch import Branch
 from numerics.bulk.density import _root_of
 from numerics.bulk.support import law_of, law_without_curve
@@ -134,3 +134,16 @@ def test_square_jacobian_of_saturating_units(jacobian):
     for x in (1e-8, 1e-4, 1e-1):
         expected = sites_by_hand.square_density(x, factor, shares)
         assert jacobian.density(np.array([x]))[0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_entries_near_zero_with_fewer_rows_than_columns_are_refused_with_a_remedy_that_works():
+    """The density vanishes faster than any power next to the point mass at zero, however smooth the entries are."""
+    nu = parameter("nu", default=2.0, domain=positive)
+    columns, rows = sectors("A", B=nu)
+    W, x, g = gaussian("W", rows, columns), normal("x", columns), field("g", rows)
+    probe = spectrum(W.T @ diag(1 / (1 + g**2)) @ W / rows)
+    model = derive.load(Model(parameters=(nu,), equations=[Eq(g, W @ x / sqrt(columns))], probe=probe))
+    for few in (0.9, 0.4):
+        assert "fewer rows than columns, take more rows" in model.solve(nu=few).trouble[0]
+    assert model.solve(nu=2.0)

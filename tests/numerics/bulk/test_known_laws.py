@@ -216,6 +216,33 @@ def test_candidates_of_edges_are_the_real_branch_points():
     assert edge_candidates(branch("semicircle", eliminated=False)).size == 0
 
 
+def between_bands(weight: str, shift: str) -> tuple[Known, float]:
+    """A GOE matrix of variance 1/4 beside shift + 1 and shift - 1, in shares weight and 1 - weight, and where G = 0."""
+    p, s = sp.Rational(weight), sp.Rational(shift)
+    w = z - g / 4 - s
+    curve = sp.expand(g * (w**2 - 1) - p * (w + 1) - (1 - p) * (w - 1))
+    return Known(curve, ((0.0, 0.0),), (0.0, 0.0, 0.0)), float(1 - 2 * p + s)
+
+
+@pytest.mark.parametrize(("weight", "shift"), [("1/2", "0"), ("1/3", "0"), ("1/3", "-1/10"), ("1/2", "3")])
+def test_a_sample_where_the_resolvent_vanishes_is_outside_the_support(weight, shift, monkeypatch):
+    """At G = 0 no imaginary part is small relative to G, but the point is in the gap all the same."""
+    known, zero = between_bands(weight, shift)
+    name = f"zero in a gap {weight} {shift}"
+    monkeypatch.setitem(LAWS, name, known)
+    for x in (zero, np.nextafter(zero, 9), np.nextafter(zero, -9)):
+        one = branch(name, eliminated=False)
+        intervals, empty = support_from_branch(one, more=(float(x),))
+        (_, low), (high, _) = intervals
+        assert low < x < high and x in empty
+        assert one.certain(np.array([x]))[0][0, 0].imag == 0
+    origin = np.array([low + 0.9 * (high - low) if low * high > 0 else 0.0])  # zero, if it lies in the gap
+    found = march(one, origin[0], one.certain(origin)[0][0], upward=True)
+    assert found.z == pytest.approx(high, rel=1e-12) and found.kind == FOLD
+    near, _ = resolvent_at(branch(name), np.array([zero, np.nextafter(zero, 9)]))
+    assert np.all(near.imag == 0) and np.all(np.abs(near) < 1e-14)
+
+
 def test_samples_outside_the_support_are_returned_with_it():
     intervals, empty = support_from_branch(branch("two bands", eliminated=False))
     (_, first), (second, _) = intervals
