@@ -159,7 +159,7 @@ def _is_discrete(vector: Any) -> bool:
 
 def _switches(node: sp.Basic, moved: Sequence[Parameter]) -> bool:
     """Return whether the location of a jump depends on fields or on a parameter."""
-    places = [condition for _, condition in node.args] if isinstance(node, sp.Piecewise) else node.args
+    places = [condition for _, condition in node.args] if node.is_Piecewise else node.args
     return any(place.atoms(FieldAt) or any(place.has(one) for one in moved) for place in places)
 
 

@@ -184,7 +184,7 @@ def plain(value: Any) -> Any:
 def declared(value: Any) -> Any:
     """Wrap a value: `Expression` in place of SymPy expressions; numbers stay numbers."""
     if isinstance(value, sp.Expr):
-        return value if isinstance(value, sp.Number) else Expression(value)
+        return value if value.is_Number else Expression(value)
     if isinstance(value, Relational) and value.func in _CONDITIONS:
         return sp.Basic.__new__(_CONDITIONS[value.func], *value.args)
     return tuple(map(declared, value)) if type(value) is tuple else value
