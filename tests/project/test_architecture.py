@@ -124,7 +124,7 @@ def test_no_modules_import_each_other_in_a_circle():
     graphlib.TopologicalSorter({m: graph.find_modules_directly_imported_by(m) for m in graph.modules}).prepare()
 
 
-STARTING = {"api", "cli", "codegen", "inputs", "models", "results", "selftest", "sweeps"}
+STARTING = {"__main__", "api", "cli", "codegen", "inputs", "models", "results", "selftest", "sweeps", "version"}
 """Rooms of derive/ that the command line enters first: they wait with SymPy, and with what derives, until needed. A
 worker of a sweep must say how many threads it takes before NumPy and JAX are there."""
 

@@ -229,7 +229,7 @@ def test_responses_outside_the_support_are_exactly_real():
         found = np.array([[wigner(one)] for one in z]) + 1e-15j * (np.abs(r.imag) > 0)
         return found, np.full(z.size, 1e-4), np.full(z.size, 1e-16), np.zeros(found.shape)
 
-    r, _ = polish(corrected, z, begin, np.full(2, 1e-4))
+    r, _ = polish(corrected, z, begin, np.full(2, 1e-4), np.ones(1))
     assert r[:, 0].tolist() == [wigner(one) for one in z]
 
 
