@@ -236,6 +236,24 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     return status, detail
 
 
+def decide_effective_action(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide the products of two responses in the effective action of one site of the base sector."""
+    products = context.conjugates.products
+    fresh = {p.fresh for p in products}
+    if len(fresh) > 1:
+        raise ClaimError(
+            f"{context.place(claim)}: some products are at equal times only; claim the conjugate of each response"
+        )
+    derived = WordSum({})
+    for p in products:
+        derived += WordSum({(Letter.response(*p.first).T, Letter.response(*p.second)): p.coefficient})
+    claimed = context.reader(claim, matrices=True).matrix(claim.get("value"))
+    sides = joined(context, claimed), joined(context, derived)
+    return same_time(
+        context, claim, fresh, *context.same_words(*sides, "products of responses in the effective action")
+    )
+
+
 def _order_parameter(context: ClaimContext, claim: Claim, overlaps: bool = False) -> Letter:
     """Return the order parameter that a claim is about; with `overlaps`, order parameters of low-rank terms are
     included.

@@ -10,6 +10,7 @@ from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED
 from derive.claims.action_claims import (
     decide_average,
     decide_conjugate,
+    decide_effective_action,
     decide_law,
     decide_observable,
     decide_order_parameter,
@@ -49,6 +50,7 @@ from derive.printing.lettering import MODEL, letters_of
 
 _TRAINING_KINDS = (
     *("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate"),
+    "effective_action",
     *("observable", "site", "symmetry", "weights"),
 )
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
@@ -61,6 +63,7 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "critical": decide_critical,
     "curve": decide_curve,
     "edges": decide_edges,
+    "effective_action": decide_effective_action,
     "equation": decide_equation,
     "inverse_map": decide_inverse_map,
     "kernel": decide_kernel,

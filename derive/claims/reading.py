@@ -36,6 +36,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "observable": (("of", "value"), ()),
     "symmetry": (("of", "value"), ()),
     "conjugate": (("of", "value"), ()),
+    "effective_action": (("value",), ("same_time",)),
     "kernel": (("target", "value"), ("lag", "same_time")),
     "covariance": (("noises", "value"), ("same_time",)),
     "site": (("target", "value"), ("lag", "shift", "start", "same_time")),

@@ -26,20 +26,22 @@ def same_sizes(context: ClaimContext, claimed: WordSum, derived: WordSum, what: 
 
 
 def joined(context: ClaimContext, total: WordSum) -> WordSum:
-    """Return a sum of products of brackets in which terms that differ only in the names of times or their order are
-    merged, and response fields that are multiples of each other have one form."""
+    """Return a sum of products of brackets or order parameters in which terms that differ only in the names of times or
+    their order are merged, and response fields that are multiples of each other have one form."""
     merged: Words = {}
     total = total if context.source is None else context.source.same(total)
     for word, scale in total.terms.items():
         parts = []
         for bracket in word:
-            assert isinstance(bracket, Bracket)
+            if not isinstance(bracket, Bracket):  # an order parameter
+                parts.append(bracket)
+                continue
             (left, a), (right, b) = (_response(context.system, leg) for leg in (bracket.left, bracket.right))
             parts.append(replace(bracket, left=left, right=right))
             scale *= a * b
         word = tuple(parts)
         mirrored = tuple(letter.T for letter in word)
-        key = min((word, word[::-1], mirrored, mirrored[::-1]), key=lambda w: tuple(letter.name for letter in w))
+        key = min((word, word[::-1], mirrored, mirrored[::-1]), key=repr)
         merged[key] = merged.get(key, sp.S.Zero) + scale
     return WordSum(merged)
 

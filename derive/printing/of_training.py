@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Correlation, Dot, Hat, Noise, ProbeSource, Response, TauDerivative, at, noise, times_of
 from derive.equations.layout import Numbering
-from derive.language.symbols import labels_along
+from derive.language.symbols import EngineSymbol, labels_along
 from derive.language.traits import VALUE, Trait
 from derive.language.vectors import PAST, Field, LabelSelection
 from derive.printing.layout import tidy
@@ -19,7 +19,7 @@ from derive.printing.plain import TextPrinter
 from derive.printing.statements import Section, Statement, matrix_law, recurrence_lines, remembered
 from derive.records.action import Action, AveragedAction, Leg, Quartic, clock_of
 from derive.records.method import LabelSymmetry, Method
-from derive.records.saddle import Conjugates, NoiseKernel, SaddlePoint, SingleSite, TimeOrder
+from derive.records.saddle import Conjugate, Conjugates, NoiseKernel, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System, SystemField
 
 WRITTEN_OUT = (
@@ -143,12 +143,7 @@ def spectral_sections(saddle: SaddlePoint) -> tuple[Section, ...]:
 def action_sections(record: Action) -> tuple[Section, ...]:
     """Return the deterministic part of the action, and the couplings of each random matrix."""
     deterministic, linear = [], []
-    for f in record.system.fields:
-        value = at(f.field, f.time)
-        left = TauDerivative(value) if f.derivative else value
-        right = sp.S.Zero if f.product is not None else f.rule.expression(f.time)
-        right += ProbeSource() if f.derivative else 0
-        deterministic.append(Statement(Hat(value), left - right, relation="i dot"))
+    deterministic += [_delta(f) for f in record.system.fields]
     for c in record.couplings:
         name = sp.Symbol(f"X_{c.matrix}")
         hat, argument = Leg(c.field, True).value(clock_of(c.field)), Leg(c.argument, False).value(clock_of(c.argument))
@@ -168,6 +163,15 @@ def action_sections(record: Action) -> tuple[Section, ...]:
             r"$-i\, \mathrm{Tr}\, W^{\top} X_{W}$. It is linear in $W$, so the Gaussian average is exact.",
         ),
     )
+
+
+def _delta(f: SystemField) -> Statement:
+    """Return the exponent of the delta function of an equation, without products with random matrices."""
+    value = at(f.field, f.time)
+    left = TauDerivative(value) if f.derivative else value
+    right = sp.S.Zero if f.product is not None else f.rule.expression(f.time)
+    right += ProbeSource() if f.derivative else 0
+    return Statement(Hat(value), left - right, relation="i dot")
 
 
 def average_sections(record: AveragedAction) -> tuple[Section, ...]:
@@ -258,16 +262,14 @@ def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
 
 
 def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
-    """Return the definitions of the order parameters, and their conjugates at the saddle point."""
+    """Return the definitions of the order parameters, the effective action, and the conjugates at the saddle point."""
     definitions: list[Statement] = []
     values: list[Statement] = []
     varied: list[Statement] = []
     vanishing: list[Statement] = []
     for c in record.all:
-        t = clock_of(c.a)
-        times = (*times_of(c.a, t), *times_of(c.b, PAST))
-        left = (Response if c.response else Correlation)(c.a, c.b, *times)
-        bracket = Dot(at(c.a, t), Leg(c.b, c.response).value(PAST))
+        left = _order_parameter(c)
+        bracket = Dot(at(c.a, clock_of(c.a)), Leg(c.b, c.response).value(PAST))
         definitions.append(Statement(left, (-sp.I if c.response else sp.S.One) * bracket / c.a.sector))
         conjugate = sp.Function("conjugate")(left)
         if c.response:
@@ -280,6 +282,7 @@ def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
     integrals = dict.fromkeys((sp.Tuple(*(at(f, clock_of(f)) for f in i.fields)), i.value) for i in record.integrals)
     return (
         Section("definitions", tuple(definitions), "Each is enforced by a delta function with a conjugate field."),
+        *_effective_action(record),
         Section(
             "conjugates at the saddle point",
             (*values, *varied),
@@ -300,6 +303,54 @@ def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
             "causality.",
         ),
     )
+
+
+def _effective_action(record: Conjugates) -> Iterator[Section]:
+    """Yield the effective action of one site of the base sector, and the exponents of the sites of all sectors."""
+    values = {(c.a, c.b, c.response): _order_parameter(c) for c in record.all}
+    whole = [
+        -c.a.sector.ratio * sp.Function("conjugate")(values[c.a, c.b, c.response]) * values[c.a, c.b, c.response]
+        for c in record.all
+    ]
+    for p in record.products:
+        same = sp.KroneckerDelta(clock_of(p.second[0]), PAST) if p.fresh else sp.S.One
+        response = Response(*p.second, *times_of(p.second[0], clock_of(p.second[0])), *times_of(p.second[1], PAST))
+        whole.append(p.coefficient * sp.Function("transpose")(_turned(*p.first)) * response * same)
+    if not whole:
+        return
+    base = next((s for s in record.system.sectors if s.ratio == 1), record.system.sectors[0])
+    sectors = [s for s in record.system.sectors if any(f.field.sector == s for f in record.system.fields)]
+    whole += [s.ratio * sp.log(EngineSymbol(f"Z_{s}")) for s in sectors]
+    yield Section(
+        f"effective action S, divided by {base}, summed over both times",
+        tuple(map(Statement, whole)),
+        r"The disorder-averaged generating function is the integral of $e^{S}$ over all order parameters and their "
+        "conjugates. The sites of a sector are independent, and each contributes one factor Z.",
+    )
+    for sector in sectors:
+        lines = [_delta(f) for f in record.system.fields if f.field.sector == sector]
+        for c in each_pair_once(record.saddle.covariances):
+            if c.left.sector == sector:
+                kernel = covariance_line(c).right
+                share = sp.Rational(1, 2) if (c.left, c.a) == (c.right, c.b) else sp.S.One
+                hats = Dot(Hat(at(c.left, clock_of(c.left))), Hat(at(c.right, PAST)))
+                lines.append(Statement(-share * kernel * hats))
+        for q in record.all:
+            if q.a.sector == sector:
+                pair = Dot(at(q.a, clock_of(q.a)), Leg(q.b, q.response).value(PAST))
+                sign = -sp.I if q.response else sp.S.One
+                lines.append(Statement(sign * sp.Function("conjugate")(values[q.a, q.b, q.response]) * pair))
+        yield Section(
+            f"exponent of Z_{sector}, the generating function of one site of {sector}, summed over times",
+            tuple(lines),
+            "The delta functions of its equations, products of response fields from the average, and the conjugates.",
+        )
+
+
+def _order_parameter(c: Conjugate) -> sp.Expr:
+    """Return the order parameter of a conjugate at two times."""
+    times = (*times_of(c.a, clock_of(c.a)), *times_of(c.b, PAST))
+    return (Response if c.response else Correlation)(c.a, c.b, *times)
 
 
 def _turned(a: Field, j: Field) -> sp.Expr:

@@ -91,6 +91,16 @@ class Conjugate:
 
 
 @dataclass(frozen=True)
+class ResponseProduct:
+    """coefficient * R[first](s, t) * R[second](t, s), at equal times only for a matrix that is drawn anew."""
+
+    coefficient: sp.Expr
+    first: tuple[Field, Field]
+    second: tuple[Field, Field]
+    fresh: bool
+
+
+@dataclass(frozen=True)
 class SiteIntegral:
     """The integral over the values of one site at one time of all its delta functions, with a source in each."""
 
@@ -104,7 +114,9 @@ class SiteIntegral:
 class Conjugates(Record):
     """The order parameters and their conjugates at the saddle point of the effective action.
 
-    The generating function of a site is the product of its `integrals`.
+    For each site of the base sector the effective action is the sum of -ratio * conjugate * Q over the order parameters
+    Q, of the products of two responses, and of ratio * log Z over the sectors. The generating function Z of a site is
+    the product of its `integrals`.
     """
 
     saddle: SaddlePoint
@@ -116,6 +128,21 @@ class Conjugates(Record):
     @property
     def system(self) -> System:
         return self.saddle.system
+
+    @property
+    def products(self) -> tuple[ResponseProduct, ...]:
+        """The products of two responses in the effective action, each once. Those of two responses that vanish by
+        causality are omitted.
+
+        A memory is the derivative of its product by the response of a field to its own target.
+        """
+        products: dict[tuple[frozenset[tuple[Field, Field]], bool], ResponseProduct] = {}
+        for m in self.saddle.memories:
+            own, other = (m.on, m.target), (m.a, m.noise)
+            weight = m.coefficient * m.on.sector.ratio
+            product = ResponseProduct(weight / 2 if own == other else weight, own, other, m.fresh)
+            products.setdefault((frozenset((own, other)), m.fresh), product)
+        return tuple(products.values())
 
 
 @dataclass(frozen=True, repr=False)

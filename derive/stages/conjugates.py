@@ -47,7 +47,8 @@ def find_conjugates(saddle: SaddlePoint) -> Conjugates:
         )
         means = [mean for _, left, right in terms for mean in _second_responses(integrals, left, right)]
         found.append(Conjugate(a, b, False, terms, not any(means)))
-    for a, j in dict.fromkeys((m.a, m.noise) for m in saddle.memories):
+    responses = [*((m.a, m.noise) for m in saddle.memories), *((m.on, m.target) for m in saddle.memories)]
+    for a, j in dict.fromkeys(responses):  # also those that vanish by causality, whose conjugates do not
         kernels = [m for m in saddle.memories if (m.on, m.target) == (a, j)]
         found.append(Conjugate(a, j, True, tuple((m.coefficient, m.a, m.noise) for m in kernels), not kernels))
     return Conjugates(saddle, tuple(found), integrals, saddle.assumptions)

@@ -60,7 +60,7 @@ SIZE = 3
 MATRICES = ("block", "matrix", "kernel", "covariance")
 ACTION = ("average", "source", "order_parameter")
 """Kinds whose formulas have scalar products or dyads of vectors."""
-TERMS = ("kernel", "covariance", "law", "conjugate", "projected", *ACTION)
+TERMS = ("kernel", "covariance", "law", "conjugate", "effective_action", "projected", *ACTION)
 """Kinds whose formulas are sums of terms to which no scalar can be added."""
 VERBS = ("dot", "outer", "hat", "past", "tanh")
 SELECTED = ("resolvent", "edges", "atom", "outlier", "threshold")

@@ -27,6 +27,11 @@ PROJECTED = (
 )
 ORDER_ONE = 'of = "z"\nin = "nu"\nset = "1/x"\norder = 1\ndefine = { H = "-G", D = "1 - gamma**2/chi*G" }'
 SITE = "u[W0T_psi1] + sigma**2*R[psi1,W0_psi0]*psi0 + sigma**2*R[psi1,chi]*phi + C[psi1,g]*phi + j"
+PRODUCTS = (
+    "sigma**2*(R[phi,xi]*R[g,chi].T + R[psi0,W0T_psi1]*R[psi1,W0_psi0].T"
+    " + R[psi0,xi]*R[g,W0_psi0].T + R[psi1,chi]*R[phi,W0T_psi1].T)"
+)
+SYMMETRIC = "R[v,M0_v]*R[v,M0_v].T/2 + R[psi0,M0_psi0]*R[psi0,M0_psi0].T/2 + R[psi0,M0_v]*R[v,M0_psi0].T"
 MEMORY = "1/nu*R[psi0,W0T_psi1]*psi1 + gamma*R[psi2,AT_psi1]*psi1"
 RIGHT = [
     ("coupled_spikes", 'kind = "average"\nmatrix = "W0"', AVERAGE),
@@ -51,6 +56,9 @@ RIGHT = [
     ("extensive_two_layer", 'kind = "covariance"\nnoises = ["psi1", "psi1"]', "C[psi0,psi0] + gamma**2*C[psi2,psi2]"),
     ("extensive_two_layer", 'kind = "equation"', "G*(z - R[psi1,W0_psi0] - R[psi3,B_psi0]*chi/nu) - 1"),
     ("spiked_wigner", 'kind = "order_parameter"\nof = "C[v,psi0]"', "1/D*dot(v,psi0)"),
+    ("coupled_spikes", 'kind = "effective_action"', PRODUCTS),
+    ("anti_hebbian", 'kind = "effective_action"', SYMMETRIC),
+    ("coupled_spikes", 'kind = "conjugate"\nof = "R[g,W0_psi0]"', "sigma**2/alpha*R[psi0,xi].T"),
 ]
 WRONG = [  # index of a right claim, what is replaced, by what
     (0, "R[phi,xi]*R[g,chi].T", "R[phi,xi]*R[g,chi]"),
@@ -89,6 +97,11 @@ WRONG = [  # index of a right claim, what is replaced, by what
     (19, "gamma**2", "gamma"),
     (20, "*chi/nu", ""),
     (21, "1/D", "1/D**2"),
+    (22, "R[g,chi].T +", "R[g,chi] +"),
+    (22, " + R[psi0,xi]*R[g,W0_psi0].T", ""),
+    (22, "sigma**2*", "sigma**2/2*"),
+    (23, "R[psi0,M0_psi0].T/2", "R[psi0,M0_psi0].T"),
+    (24, "/alpha", ""),
 ]
 SETTINGS = tuple(dict.fromkeys(setting for setting, _, _ in RIGHT))
 
@@ -149,4 +162,15 @@ def test_conjugates_are_shown_and_those_that_vanish_are_a_result(records):
     assert "hat R[psi1,chi](tau,s) = 0" in shown and "hat C[g,g](t,s) = 0" in shown
     assert "hat C[g,g](t,s) = -(sigma^2/(2 alpha^2)) <hat xi(t) hat xi(s)>" in shown
     assert "int d chi(t) d g(t) delta(their equations) = 1" in shown
-    assert latex_of_record(records["coupled_spikes"].conjugates).count(r"\hat{\chi}") == 3
+    assert r"\hat{\chi}" in latex_of_record(records["coupled_spikes"].conjugates)
+
+
+def test_the_effective_action_and_the_exponents_of_the_sites_are_shown(records):
+    lines = text_of_record(records["coupled_spikes"].first.record("conjugates")).splitlines()
+    shown = [line.strip() for line in lines]
+    assert "-alpha hat C[g,g](t,s) C[g,g](t,s)" in shown
+    assert "sigma^2 R[g,chi](s,t) R[phi,xi](t,s)" in shown and "alpha log(Z_N1)" in shown
+    assert "-(sigma^2/2) C[phi,phi](t,s) (hat chi(t) . hat chi(s))" in shown
+    assert "-sigma^2 C[psi0,phi](tau,t) (hat chi(t) . hat (W0 psi0)(tau))" in shown, "each pair once, without 1/2"
+    assert "-i hat R[phi,xi](t,s) (phi(t) . hat xi(s))" in shown
+    assert "hat R[g, W0 psi0](t,tau) = sigma^2 R[psi0,xi](tau,t)/alpha" in shown, "the response itself vanishes"

@@ -62,3 +62,38 @@ def test_there_is_one_integral_for_each_sector_and_time_at_which_equations_diffe
     timed = [one for one in found.integrals if any(f.timed for f in one.fields)]
     assert len(timed) == 3 and {one.value for one in found.integrals} == {1}
     assert sum(y in one.fields for one in found.integrals) == 1
+
+
+@pytest.mark.parametrize("name", ["coupled_spikes", "anti_hebbian", "extensive_two_layer", "deep_linear"])
+def test_products_in_the_effective_action_are_those_of_the_averaged_action(name):
+    """Each bracket of the average is replaced by its mean: i size R for a field and a response field."""
+    matrix = derive_model(load_model(name)).first
+    found = matrix.record("conjugates")
+    base = next(s for s in found.system.sectors if s.ratio == 1)
+    listed = sum(p.coefficient * response(p.first) * response(p.second) for p in found.products)
+    known = {pair for p in found.products for pair in (p.first, p.second)}
+    expected = sp.S.Zero
+    for term in matrix.record("average").terms:
+        pairs = []
+        for legs in (term.left, term.right):
+            if len({leg.hatted for leg in legs}) == 2:
+                a, j = sorted(legs, key=lambda leg: leg.hatted)
+                pairs.append((a.field, j.field))
+        if len(pairs) == 2 and set(pairs) <= known:
+            sizes = sp.Mul(*(a.sector for a, _ in pairs))
+            expected -= term.weight * sizes / base * response(pairs[0]) * response(pairs[1])
+    ratios = {s: s.ratio * base for s in found.system.sectors}
+    assert listed != 0 and sp.simplify((expected - listed).xreplace(ratios)) == 0
+
+
+def test_conjugates_of_responses_make_the_effective_action_stationary(saddle):
+    found = find_conjugates(saddle)
+    action = sum(p.coefficient * response(p.first) * response(p.second) for p in found.products)
+    for c in found.all:
+        if c.response:
+            value = c.a.sector.ratio * sum(scale * response((a, j)) for scale, a, j in c.terms)
+            assert sp.simplify(sp.diff(action, response((c.a, c.b))) - value) == 0
+
+
+def response(pair):
+    return sp.Symbol(f"R[{pair[0]},{pair[1]}]")
