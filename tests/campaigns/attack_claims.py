@@ -325,6 +325,14 @@ class Numbers:
         }
         if claim.kind in TERMS:
             self.names = {**self._of_terms(claim, draw), **self.names}
+        if claim.kind == "weights":
+            matrices = (*work.disorder, *work.weights)
+            self.names = {
+                **self._of_terms(claim, draw),
+                **{str(m): random_matrix(draw) for m in matrices},
+                **self.names,
+            }
+            self.names["outer"] = lambda a, b: a * b.T
         if claim.kind in ACTION:
             self.names |= self._of_actions()
         if claim.kind == "law" and any(f.rule.laws for f in work.system.fields if f.field.name == claim.get("target")):
