@@ -38,8 +38,8 @@ def report(
     """Write the whole derivation of a model as one document: from its declaration to A(z) and the law of the bulk.
 
     The page is one file that opens without a network and without fonts for mathematics: the result on top, contents,
-    sections that fold, every equation with a button that copies its LaTeX, generated code, theory against simulation at
-    the given parameters, all assumptions that were made, and references. LaTeX needs only pdflatex; its figures are
+    collapsible sections, every equation with a button that copies its LaTeX, generated code, theory against simulation
+    at the given parameters, all assumptions that were made, and references. LaTeX needs only pdflatex; its figures are
     PDF files in the same directory, named after it. Choices pick a member of a family, layer=K one of several probed
     matrices (all of them otherwise). Without a simulation the same declaration gives the same bytes. On any failure
     nothing is written.

@@ -17,12 +17,12 @@ Find the largest stable learning rate, at one point or on a grid of the other pa
 
 The command finds two limits. The first is the rate above which the loss grows without bound as the number of steps
 increases. For linear training on fixed data, fresh data or mini-batches it is exact: the spectral radius of the
-linear map of one step reaches one, for means or, on fresh data, for covariances. It comes with an interval, at
-whose lower end training is stable and at whose upper end it grows, and as a formula or a polynomial if elimination
-gives one. For other models it is the rate at which the late increments of the loss change from shrinking to
-growing, to one part in a thousand. It is computed for T, T/2 and T/4 steps and extrapolated if the changes shrink;
-the error is the change over the last doubling. If that is more than five percent or contradicts the run, the limit
-within the T steps is given instead: take a larger T.
+linear map of one step reaches one, for means or, on fresh data, for covariances. The result includes an interval:
+training is stable at its lower end and grows at its upper end. If elimination succeeds, the rate is also given as
+a formula or as the root of a polynomial. For other models it is the rate at which the late increments of the loss
+change from shrinking to growing, to one part in a thousand. It is computed for T, T/2 and T/4 steps and extrapolated
+if the changes shrink; the error is the change over the last doubling. If that is more than five percent or
+contradicts the run, the limit within the T steps is given instead: take a larger T.
 
 The second is the rate above which the rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
 that the direction of that eigenvalue overshoots. The curvature depends on the rate, because training sharpens it;

@@ -55,11 +55,15 @@ def read(order: Order, keys: Sequence[OrderKey] | None = None) -> dict[OrderKey,
 class Nearby:
     """Order parameters near those of all sites.
 
-    varied: shifted by each independent contribution to the error of a bias-corrected result, one standard deviation at
-    a time; counted: the fraction of each of these changes that counts as an error. half: order parameters of passes
-    over half of the sites; None without bias correction. share: the bias of all sites as a fraction of the additional
-    bias of halves, and doubt its uncertainty. replicas: the number of leading entries of `varied` that are shifted by
-    noise, by amounts that sum to zero. unbiased: shifted, to first order, by the bias correction; None without it.
+    Attributes:
+        varied: order parameters shifted by one standard deviation of each independent contribution to the error of a
+            bias-corrected result.
+        counted: for each entry of `varied`, the fraction of the change of a result that counts as an error.
+        half: order parameters of passes over half of the sites; None without bias correction.
+        share: the bias with all sites, as a fraction of the additional bias with half of them.
+        doubt: the uncertainty of `share`.
+        replicas: the number of leading entries of `varied` that are shifted by noise; these shifts sum to zero.
+        unbiased: order parameters shifted, to first order, by the bias correction; None without it.
     """
 
     varied: tuple[Order, ...] = ()
