@@ -121,7 +121,10 @@ def handled(alone: bool) -> Iterator[None]:
             )  # without the locks of `threading`, which this may have interrupted
         _State.happened = True
         _State.raised += 1
-        raise KeyboardInterrupt
+        if _runs(again, frame):  # Python drops what is raised there, too
+            _thread.start_new_thread(_interrupt_again, ())
+        else:
+            raise KeyboardInterrupt
 
     sys.unraisablehook = again
     for number in known:
@@ -149,6 +152,15 @@ def not_for_children() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _runs(function: Callable[..., Any], frame: FrameType | None) -> bool:
+    """Return whether a frame belongs to a call of a function."""
+    while frame is not None:
+        if frame.f_code is function.__code__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _interrupt_again() -> None:

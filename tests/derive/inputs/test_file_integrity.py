@@ -342,6 +342,29 @@ def test_an_interrupt_that_the_collector_drops_comes_back(lost, monkeypatch):
     assert sent and next(signals) > lost
 
 
+def test_an_interrupt_while_a_dropped_exception_is_reported_comes_back():
+    """What is raised in the hook for dropped exceptions is dropped as well."""
+
+    class Dropped:
+        @property
+        def exc_type(self) -> type[BaseException]:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(100):
+                pass
+            return KeyboardInterrupt
+
+    outside = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with interrupts.handled(alone=False), pytest.raises(KeyboardInterrupt):
+            sys.unraisablehook(Dropped())
+            begin = time.monotonic()
+            time.sleep(5)
+            raise AssertionError("it was dropped")
+        assert time.monotonic() - begin < 2
+    finally:
+        signal.signal(signal.SIGINT, outside)
+
+
 DEAF = """
 import signal, sys, time
 from pathlib import Path
