@@ -14,7 +14,9 @@ SPIKE = "outlier_of_a_covariance"
 def test_no_false_mutant_of_a_claim_is_proved(tmp_path):
     told, wrong = attack(150, 3, tmp_path, CHEAP)
     assert not wrong, wrong
-    assert told["refuted"] > 100 and told["proved, true"] > 3 and not told["proved, not checked"]
+    assert (
+        told["refuted"] > 0.8 * (150 - told["refused"]) and told["proved, true"] > 3 and not told["proved, not checked"]
+    )
     assert told["refuted"] + told["proved, true"] + told["refused"] >= 147, "all but a few are decided"
 
 

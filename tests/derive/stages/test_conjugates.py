@@ -71,7 +71,7 @@ def test_products_in_the_effective_action_are_those_of_the_averaged_action(name)
     found = matrix.record("conjugates")
     base = next(s for s in found.system.sectors if s.ratio == 1)
     listed = sum(p.coefficient * response(p.first) * response(p.second) for p in found.products)
-    known = {pair for p in found.products for pair in (p.first, p.second)}
+    vanishing = {tuple(map(str, r.args[:2])) for r in found.saddle.vanishing}
     expected = sp.S.Zero
     for term in matrix.record("average").terms:
         pairs = []
@@ -79,7 +79,7 @@ def test_products_in_the_effective_action_are_those_of_the_averaged_action(name)
             if len({leg.hatted for leg in legs}) == 2:
                 a, j = sorted(legs, key=lambda leg: leg.hatted)
                 pairs.append((a.field, j.field))
-        if len(pairs) == 2 and set(pairs) <= known:
+        if len(pairs) == 2 and not {(str(a), str(j)) for a, j in pairs} <= vanishing:  # both vanish by causality
             sizes = sp.Mul(*(a.sector for a, _ in pairs))
             expected -= term.weight * sizes / base * response(pairs[0]) * response(pairs[1])
     ratios = {s: s.ratio * base for s in found.system.sectors}
