@@ -5,8 +5,8 @@ It serves only to select the factor of an eliminated polynomial; no numerical va
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -87,7 +87,7 @@ def physical_values(
     except (TypeError, ValueError) as error:  # SymPy compares real numbers only
         raise NumericalError("the bulk equations are not real at these parameters; try other values") from error
     system = _Polynomials.of(evaluated, unknowns, digits + 36)
-    with mpmath.workdps(digits), _precision(few):
+    with mpmath.workdps(digits), flint.ctx.workprec(few):
         z = mpmath.mpc(goal.real, 10**6 * (1 + abs(goal.real)))
         values = [flint.acb(0)] * len(unknowns)
         while True:
@@ -108,16 +108,6 @@ def _bits_of(goal: mpmath.mpf) -> int:
     return 60 if height == 0 else 60 + max(0, -int(mpmath.log(height, 2)))
 
 
-@contextmanager
-def _precision(bits: int) -> Iterator[None]:
-    before = flint.ctx.prec
-    flint.ctx.prec = bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before
-
-
 Monomial = tuple[tuple[int, ...], tuple[tuple[flint.arb, int], ...]]
 """Indices of unknowns, and their factors: coefficients and powers of z."""
 
@@ -131,7 +121,7 @@ class _Polynomials:
     @staticmethod
     def of(equations: list[sp.Expr], unknowns: tuple[sp.Symbol, ...], digits: int) -> _Polynomials:
         rows = []
-        with _precision(int(digits * 3.33) + 20):
+        with flint.ctx.workprec(int(digits * 3.33) + 20):
             for equation in equations:
                 poly = sp.Poly(equation, *unknowns, Z)
                 row: dict[tuple[int, ...], list[tuple[flint.arb, int]]] = {}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -39,21 +38,11 @@ class Inconclusive(NumericalError):
     """Raised if the highest precision does not decide: two numbers are equal or too close to separate."""
 
 
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Set the working precision of ball arithmetic, in bits, within a context."""
-    before, flint.ctx.prec = flint.ctx.prec, bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before
-
-
 def decided(question: Callable[[], T | None]) -> T:
     """Return the value of a predicate, evaluated at increasing precision until it is conclusive."""
     bits = FIRST_BITS
     while bits <= MOST_BITS:
-        with precision(bits):
+        with flint.ctx.workprec(bits):
             try:
                 answer = question()
             except Inconclusive:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import flint
 import sympy as sp
 
-from derive.cells.balls import precision
 from derive.language.symbols import parameter_values
 
 BITS = 96
@@ -44,5 +44,5 @@ class Refuted:
 
 def floats(numbers: Iterable[Any]) -> list[float]:
     """Return balls, given as functions of the working precision, as floats in ascending order."""
-    with precision(BITS):
+    with flint.ctx.workprec(BITS):
         return sorted(float(number().mid()) for number in numbers)

@@ -277,7 +277,7 @@ class Rules:
         factor, value = self._value(node.vector, clock, where, drawn)
         if value is None:
             return sp.S.Zero
-        product = Applied(matrix, node.transposed and not matrix.symmetric, value.field)
+        product = Applied(matrix, node.transposed, value.field)
         if product not in self.made.products:
             self._add_product(product, scale * factor, where)
         field, coefficient = self.made.products[product]

@@ -18,7 +18,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.polynomials import rational_factors
-from derive.cells.balls import Inconclusive, ball, enclosure, precision
+from derive.cells.balls import Inconclusive, ball, enclosure
 from derive.cells.branch import roots_within
 from derive.cells.decomposition import Cells, between_zeros
 from derive.cells.region import Point, Region
@@ -77,7 +77,7 @@ class Branches:
         root = None if self.case.limit is None or point is None else self._root_of(self.unscaled, point, 0)
         if root is None:
             return 0
-        with precision(LIMIT_BITS):
+        with flint.ctx.workprec(LIMIT_BITS):
             far, near = (abs(float(root.ball(root.small / 2**bits))) for bits in BITS_OF_POWER)
         slope = math.log2(far / near) / (BITS_OF_POWER[1] - BITS_OF_POWER[0]) if far and near else 0.0
         return min(round(slope), 0) if abs(slope - round(slope)) < 0.1 else 0
@@ -198,7 +198,7 @@ class Branches:
         finite_product = sp.Mul(*(f.subs(point) for f in self.limits))
         distinct = list(reversed(sp.Poly(finite_product, self.unknown).sqf_part().all_coeffs()))
         small = root.small
-        with precision(LIMIT_BITS):
+        with flint.ctx.workprec(LIMIT_BITS):
             limits = flint.acb_poly([ball(c) for c in distinct])
             by_power = [flint.acb_poly([ball(c) for c in row]) for row in rows]
             for _ in range(STEPS):
@@ -272,7 +272,7 @@ class Root:
 
     def number(self, small: Any) -> Any:
         """Return the root to many digits."""
-        with precision(int(3.4 * DIGITS) + 40), mpmath.workdps(DIGITS):
+        with flint.ctx.workprec(int(3.4 * DIGITS) + 40), mpmath.workdps(DIGITS):
             mantissa, exponent = self.ball(exact(small)).mid().man_exp()
             return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
 

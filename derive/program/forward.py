@@ -418,9 +418,6 @@ class Lowering:
 
     def _matrix_product(self, f: SystemField) -> ir.Op:
         """Return a random matrix times a field: noise with its covariances, plus memory terms."""
-        for m in self.layout.memories(f.field):
-            if not m.fresh:
-                self.remembered.setdefault(m.on)
         for c in self.layout.covariances(f.field):
             if not c.fresh:
                 self.remembered.setdefault(c.b)

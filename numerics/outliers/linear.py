@@ -76,8 +76,7 @@ def balancing(matrix: np.ndarray) -> np.ndarray:
 
 def long_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return all eigenvalues in multiple precision, and the shift of each due to rounding of the entries."""
-    before, flint.ctx.dps = flint.ctx.dps, LONG_DIGITS
-    try:
+    with flint.ctx.workdps(LONG_DIGITS):
         rows = range(len(matrix))
         exact = flint.acb_mat([[float(x) for x in row] for row in matrix])
         sizes = flint.arb_mat([[abs(float(x)) for x in row] for row in matrix])
@@ -86,8 +85,6 @@ def long_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         noise = np.linalg.norm(matrix) * 10.0 ** (20 - LONG_DIGITS)
         moved = [np.finfo(float).eps * _stretched(sizes, *pair) + noise for pair in ends]
         eigenvalues = np.array([complex(x) for x in values])
-    finally:
-        flint.ctx.dps = before
     order = np.argsort(-np.abs(eigenvalues), kind="stable")
     return eigenvalues[order], np.array(moved)[order]
 

@@ -293,3 +293,10 @@ def test_symbols_for_numbers_of_a_site_are_real():
     for one in (SiteNormal("n", sector)(), SiteValue(value)(), SiteEntry("d", sector, sp.tanh(value))(), given):
         assert one.is_real and not one.is_nonnegative and not one.is_zero
         assert sp.Abs(one) ** 2 == one**2 and sp.sqrt(one**2) == sp.Abs(one) and sp.conjugate(one) == one
+
+
+def test_a_rewrite_is_not_judged_where_the_original_is_undefined():
+    k = parameter("k", default=1.0)
+    check_same(1 + 1 / k, (k + 1) / k, "test", "here")
+    with pytest.raises(InternalError, match="turned"):
+        check_same(1 + 1 / k, (k + 2) / k, "test", "here")

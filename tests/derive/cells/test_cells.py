@@ -19,7 +19,6 @@ from derive.cells.balls import (
     decided,
     enclosure,
     irreducible_factors,
-    precision,
     real_roots,
     simplest_between,
 )
@@ -106,7 +105,7 @@ def semicircle(shift: int, width: int) -> RootBranch:
 
     def far(place: Fraction) -> tuple[Fraction, flint.acb]:
         height = Fraction(4096 * (abs(shift) + 2 * width + abs(place).__ceil__()))
-        with precision(flint.ctx.prec + 100):  # the difference of nearly equal numbers
+        with flint.ctx.workprec(flint.ctx.prec + 100):  # the difference of nearly equal numbers
             z = flint.acb(flint.arb(flint.fmpq(place.numerator, place.denominator)) - shift, int(height))
             return height, (z - (z - 2 * width).sqrt() * (z + 2 * width).sqrt()) / (2 * width**2)
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from functools import cache
 
+import flint
 import mpmath
 import pytest
 import sympy as sp
@@ -13,7 +14,6 @@ from click.testing import CliRunner
 from conftest import derivation_of, model_named
 
 from derive import Model, diag, gaussian, goe, load, normal, outer, parameter, positive, sectors, spectrum, trait
-from derive.cells.balls import precision
 from derive.cells.spectrum import CellSpectrum
 from derive.cli import main
 from derive.errors import DeriveError
@@ -60,7 +60,7 @@ def _checked_by_richardson(name: str, of: str, text: str, order, **fixed) -> Non
     @cache
     def value(small):
         spectrum = CellSpectrum(curve, {**point, SMALL: exact_fraction(small)})
-        with precision(4 * DIGITS):
+        with flint.ctx.workprec(4 * DIGITS):
             return mpmath.mpf(
                 spectrum.zeros.balls()[spectrum.ends[-1 if of == "edge" else 0]].str(DIGITS, radius=False)
             )

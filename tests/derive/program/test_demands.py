@@ -37,3 +37,11 @@ def test_functions_of_traits_must_be_finite_at_all_their_values():
     a = trait("a", D, values=[-1, shift], weights=[0.5, 0.5])
     model = Model((T, shift), [Eq(x(0), v), Eq(x(t + 1), sp.sqrt(a) * x(t) + sp.log(a) * v)])
     assert len(_demands_of_functions(model, PlainNumpyText(ModuleNames(), {}))) == 2
+
+
+def test_functions_of_a_trait_with_a_density_must_be_finite_where_it_has_one():
+    low = parameter("low", default=-1.0)
+    a = trait("a", D, density=lambda a: 1, low=low, high=2.0)
+    model = Model((T, low), [Eq(x(0), v), Eq(x(t + 1), sp.sqrt(a) * x(t))])
+    (demand,) = _demands_of_functions(model, PlainNumpyText(ModuleNames(), {}))
+    assert "density(" in demand

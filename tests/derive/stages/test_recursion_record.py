@@ -18,3 +18,16 @@ def test_noise_of_each_step_stirs_the_fields_whose_equations_hold_it():
     equations = [Eq(x(0), v), Eq(x(t + 1), x(t) / 2 + noise(t)), Eq(y(0), v), Eq(y(t + 1), A @ y(t) / 4 + x(t))]
     recursion = derive_model(Model((T,), equations, {"q": mean(y(t) ** 2)})).recursion
     assert [str(one) for one in recursion.stirred] == ["x"]
+
+
+def test_noise_added_to_noise_that_multiplies_stirs_too():
+    """Also a product of noises or a function of one; what is drawn once does not."""
+    noise, other = normal("noise", D, t), normal("other", D, t)
+    equations = [
+        Eq(x(0), v),
+        Eq(x(t + 1), x(t) * noise(t) / 2 + noise(t) * other(t)),
+        Eq(y(0), v),
+        Eq(y(t + 1), y(t) * other(t) / 2 + v),
+    ]
+    recursion = derive_model(Model((T,), equations, {"q": mean(y(t) ** 2)})).recursion
+    assert [str(one) for one in recursion.stirred] == ["x"]

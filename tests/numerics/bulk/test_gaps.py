@@ -30,3 +30,15 @@ def test_gaps_are_found_where_the_density_vanishes(monkeypatch):
     )
     intervals, empty = edges.support_from_branch(branch)
     assert intervals == [(-2.0, -1.0), (1.0, 2.0)] and np.all(np.abs(empty) <= 1) and empty.size
+
+
+def test_branch_points_beside_the_axis_are_told_from_edges(monkeypatch):
+    """Of a pair of complex branch points one is listed, if it is nearer to the axis than a thousandth of its distance
+    to the next edge."""
+    points = [-1 + 0j, 2 + 0j, 0.5 + 1e-4j, 0.5 - 1e-4j, 0.7 + 0.1j, 1.999 + 1e-4j]
+    monkeypatch.setattr(edges, "singular_points", lambda law, own: points)
+    branch = SimpleNamespace(law=None, own=None, eliminated=True)
+    assert edges.edge_candidates(branch).tolist() == [-1, 2]
+    assert edges.nearly_edges(branch).tolist() == [0.5]
+    monkeypatch.setattr(edges, "singular_points", lambda law, own: [0.5 + 1e-4j])
+    assert not edges.nearly_edges(branch).size

@@ -246,3 +246,17 @@ def test_balancing_is_by_powers_of_two_and_evens_out_rows_and_columns():
     assert np.array_equal(np.log2(scales), np.round(np.log2(scales)))
     even = matrix * scales[None, :] / scales[:, None]
     assert 0.1 < even[0, 1] / even[1, 0] < 10
+
+
+def test_a_start_that_leads_where_the_bulk_cannot_be_evaluated_costs_only_its_own_zero(monkeypatch):
+    def refined(problem, starts, unit):
+        if np.any(starts > 5):
+            raise NumericalError("no bulk there")
+        return starts + 0.01
+
+    monkeypatch.setattr(finding, "_refined", refined)
+    monkeypatch.setattr(finding, "_position_error", lambda problem, z: 1e-12)
+    problem = SimpleNamespace(outside=lambda z: z > 1, resolution=lambda z: 1e-9)
+    assert finding._accepted(problem, [2.0, 0.5, 6.0, 3.0], [], 1.0) == [2.01, None, None, 3.01]
+    assert finding._accepted(problem, [2.0, 3.0], [2.01], 1.0) == [None, 3.01]
+    assert finding._accepted(problem, [2.0, 3.0], [2.01 + 1.5e-5], 1.0) == [2.01, 3.01]

@@ -475,3 +475,16 @@ def test_alignments_on_the_way_are_compared_one_by_one_unless_outliers_are_neare
         assert len(names) == 1 and "outliers 1-2, together" in names[0] and rows[names[0]].compared
     else:
         assert len(names) == 2 and all(rows[name].compared for name in names)
+
+
+def test_alignments_that_theory_does_not_know_are_left_out_of_the_table_and_others_stay():
+    values = np.array([[[np.nan]], [[0.6]]])
+    squares = [np.array([[[0.3]], [[0.6 + off]]]) for off in OFF]
+    squares = [np.concatenate([one, np.full((5, 1, 1), 0.1)]) for one in squares]
+    layer = layer_with(
+        [5.0, 4.0], outlier_alignments=(OutlierAlignment("along", "right", None, False, False, (1, 1), values, None),)
+    )
+    rows = rows_of(layer, spectra_of([5.0, 4.0]), alignments={("along", "right"): squares}, lengths={"right": 10**9})
+    (found,) = (row for name, row in rows.items() if name.startswith("along"))
+    assert found.quantity.endswith("outlier 2 above the bulk") and found.theory_error is None
+    assert (found.theory, found.simulation) == pytest.approx((0.6, 0.61))
