@@ -479,8 +479,7 @@ def test_alignments_on_the_way_are_compared_one_by_one_unless_outliers_are_neare
 
 def test_alignments_that_theory_does_not_know_are_left_out_of_the_table_and_others_stay():
     values = np.array([[[np.nan]], [[0.6]]])
-    squares = [np.array([[[0.3]], [[0.6 + off]]]) for off in OFF]
-    squares = [np.concatenate([one, np.full((5, 1, 1), 0.1)]) for one in squares]
+    squares = [np.array([*np.full(5, 0.1), 0.6 + off, 0.3])[:, None, None] for off in OFF]
     layer = layer_with(
         [5.0, 4.0], outlier_alignments=(OutlierAlignment("along", "right", None, False, False, (1, 1), values, None),)
     )
