@@ -77,13 +77,17 @@ def emptied(span: Basis) -> Basis:
 
 
 def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
-    """Return the pivoted Cholesky factor of a Gram matrix down to the floor, the pivot order, and the pivots."""
+    """Return the pivoted Cholesky factor of a Gram matrix down to the floor, the pivot order, and the pivots.
+
+    Of pivots that are equal up to rounding, as those of equivalent labels are, the first is taken, so that no machine
+    permutes the labels.
+    """
     size = gram.shape[0]
 
     def one(k: Array, state: Any) -> Any:
         left, factor, chosen, remainders, free = state
         candidates = jnp.where(free, jnp.diagonal(left), -1.0)
-        i = jnp.argmax(candidates)
+        i = jnp.argmax(candidates >= (1 - EQUAL) * jnp.max(candidates))
         take = candidates[i] > floor
         column = jnp.where(take, left[:, i], 0.0) / jnp.sqrt(jnp.where(take, candidates[i], 1.0))
         left = left - column[:, None] * column[None, :]
@@ -97,6 +101,8 @@ def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
 
 ROUNDING = 1e-14
 """Relative variance below which a new direction is rounding error."""
+EQUAL = 1e-10
+"""Relative difference of pivots below which they are equal: far above rounding errors, which are about 1e-15."""
 BY_SQUARES = 1e-2
 """Relative variance above which the Gram matrix of new directions is a difference of mean squares. Below it the field
 is orthogonalised explicitly: nearly parallel fields would make the factor ill-conditioned."""

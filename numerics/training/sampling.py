@@ -566,13 +566,14 @@ def _share(
     The bias is quadratic in the noise, so it scales like a variance when the number of sites doubles: by 1/2 for
     independent normals, by less for a Sobol sequence. The variance of the observables mixes both kinds, and the noise
     that causes the bias may contain more independent normals. The fraction therefore lies between that of the
-    observables and one.
+    observables and one. Observables that vary by less than rounding errors of the largest one do not count.
     """
-    falls = []
+    falls: list[float] = []
+    largest = max((float(np.max(np.nan_to_num(value) ** 2, initial=0.0)) for value in wholes[0].values()), default=0.0)
     for name in wholes[0]:
         whole = np.var([one[name] for one in wholes], axis=0)
         half = np.mean([np.var([both[k][name] for both in halved], axis=0) for k in (0, 1)], axis=0)
-        scattered = half > ROUNDING**2 * np.mean(np.square([one[name] for one in wholes]), axis=0)
+        scattered = half > ROUNDING**2 * largest
         falls += np.log(np.maximum(whole, 1e-300)[scattered] / half[scattered]).tolist()
     # the logarithm of a sample variance is biased low by about 1 / degrees of freedom
     fall = min(0.5, math.exp(float(np.mean(falls)) + 0.5 / (len(wholes) - 1))) if falls else 0.5

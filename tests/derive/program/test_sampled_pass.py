@@ -89,6 +89,12 @@ def test_pivoted_factor_gives_back_the_matrix_largest_remainder_first():
     assert sorted(np.asarray(chosen)) == [0, 1, 2, 3] and chosen[0] == np.argmax(np.diagonal(gram))
 
 
+@pytest.mark.parametrize("off", [1e-15, -1e-15])
+def test_pivots_that_are_equal_up_to_rounding_are_taken_in_their_order(off):
+    _, chosen, _ = pivoted(jnp.diag(jnp.array([0.5, 1.0, 1.0 + off, 2.0, 2.0 - off])), 1e-2)
+    assert chosen.tolist() == [3, 4, 1, 2, 0]
+
+
 def test_pivoted_factor_stops_at_the_floor():
     factor, _, remainders = pivoted(jnp.diag(jnp.array([4.0, 1e-3, 9.0])), 1e-2)
     close(factor @ factor.T, np.diag([4.0, 0.0, 9.0]))

@@ -213,6 +213,19 @@ def test_bias_is_taken_to_fall_as_the_variance_does(fall, share):
     assert found - doubt == pytest.approx(share, rel=0.1) and found + doubt == pytest.approx(1)
 
 
+def test_rounding_errors_do_not_tell_how_bias_falls():
+    """Those of an observable that vanishes are as large in the halves, and small beside the largest observable."""
+    rng = np.random.default_rng(0)
+
+    def one(scale):
+        vanishing = 1e-16 * rng.standard_normal(2000)
+        return {"x": scale * rng.standard_normal(200), "zero": vanishing, "later": np.array([np.nan, 1.0])}
+
+    halved = [[one(1.0) for _ in (0, 1)] for _ in range(12)]
+    found, doubt = _share([one(0.5) for _ in range(12)], halved)
+    assert found - doubt == pytest.approx(1 / 3, rel=0.1)
+
+
 def test_large_tables_are_kept_on_disk_and_read_when_asked_for():
     table = {("C", "x", "x"): np.arange(6.0).reshape(2, 3), ("M", 0): np.ones(2)}
     shelf = Shelf(most=100)
