@@ -66,13 +66,13 @@ class LabelComponents:
 
     def expand(self, table: Array, left: bool, right: bool) -> Array:
         """Return a table of times x labels x times x labels from times x components x times x components."""
-        n, xp = self.labels, _numpy_of(table)
+        n = self.labels
         if left and right:
-            each = table[:, -1:, :, -1:] * xp.eye(n)[:, None, :]
+            each = _repeated(table[:, -1, :, -1], n)
             return each if self.components == 1 else each + self._common(table)[:, None, :, None]
         one = self.of_one_label(table, left, right)
         shape = (len(table), n if left else 1, table.shape[2], n if right else 1)
-        return xp.broadcast_to(one[:, None, :, None], shape)
+        return _numpy_of(table).broadcast_to(one[:, None, :, None], shape)
 
     def _common(self, table: Array) -> Array:
         """Return b of a table a delta_cd + b."""
@@ -82,6 +82,16 @@ class LabelComponents:
 def _numpy_of(table: Array) -> Any:
     """Return the module of the functions for an array: NumPy for its own, JAX otherwise."""
     return np if isinstance(table, np.ndarray) else jnp
+
+
+def _repeated(table: Array, labels: int) -> Array:
+    """Return times x labels x times x labels with a table for each label with itself, and zeros."""
+    if not isinstance(table, np.ndarray):
+        return table[:, None, :, None] * jnp.eye(labels)[:, None, :]
+    each = np.zeros((len(table), labels, table.shape[1], labels))  # faster than products with zeros
+    for label in range(labels):
+        each[:, label, :, label] = table
+    return each
 
 
 class ComponentTable:
