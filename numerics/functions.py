@@ -171,12 +171,12 @@ def _quantity(solver: Solver, quantity: str, label: str | None, forward: Callabl
         return (lambda p, order, observables: edge(p)), None  # it depends on the bulk alone
 
     def read_off(p: Point, order: Any, observables: Any) -> Array:
-        completed = p if measured is None else measured.completed(p, dict(order))
+        completed = p if measured is None else measured.completed(p, order)
         if quantity == "edge":
             value = edge(completed)
         else:
             before = order if stopping is None else forward(stopping.trained(completed))[0]
-            value = outlier(completed, dict(before))
+            value = outlier(completed, before)
         return value + jnp.atleast_1d(observables[shift])[-1] if shift else value
 
     return read_off, True

@@ -17,6 +17,7 @@ import scipy.sparse.linalg
 
 from numerics.bench.tools import BenchRow, built, cpu_seconds, time_in_turns
 from numerics.outliers.restriction import Restriction, Steps
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.solution import Prediction
 from numerics.solver import Solver, solve, spiked_problem
@@ -83,6 +84,7 @@ def equal_labels(references: Path | None) -> Iterator[BenchRow]:
     for name, solver in (("", built(SETTING)), (" without their symmetry", built(SETTING).with_all_labels)):
         ways: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
             "forward pass": (_forward(several, solver), _forward(one, solver)),
+            "forward pass with every entry of order parameters": (_entries(several, solver), _entries(one, solver)),
             "training, bulk and outliers": (partial(solve, solver, several), partial(solve, solver, one)),
         }
         for what, (together, alone) in ways.items():
@@ -108,6 +110,18 @@ def _forward(values: dict[str, Any], solver: Solver | None = None) -> Callable[[
             solver.forward_pass(p)
         )[1]
         return results
+
+    return run
+
+
+@in_float64
+def _entries(values: dict[str, Any], solver: Solver) -> Callable[[], dict[OrderKey, np.ndarray]]:
+    """Return a function that runs the forward pass and reads all order parameters, which expands them to all labels."""
+    p = solver.point(values)
+
+    @in_float64
+    def run() -> dict[OrderKey, np.ndarray]:
+        return dict(jax.tree.map(np.asarray, solver.forward_pass(p)[0]))
 
     return run
 

@@ -15,6 +15,7 @@ from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.restriction import Steps
 from numerics.runtime.interface import Array, Order, Probe
 from numerics.runtime.keys import OrderKey
+from numerics.runtime.labels import ComponentTable, OrderByComponents
 from numerics.runtime.point import Point, replaced
 from numerics.runtime.program import AlikeLabels, size_of
 
@@ -64,15 +65,20 @@ def component_orders(order: Order, labels: int, components: int) -> tuple[dict[O
     """Return the order parameters of each summand: those of the sum over labels and of a difference, or those of any
     single label.
     """
+    tables = order.tables if isinstance(order, OrderByComponents) else order
     found: list[dict[OrderKey, Array]] = [{} for _ in range(components)]
-    for key, table in order.items():
-        if key.kind not in ("C", "R"):
-            values = [table] * components
+    for key, table in tables.items():
+        if isinstance(table, ComponentTable):
+            if not (table.left and table.right):
+                continue  # A(z) of a summand has labels alone
+            values = table.eigenvalues()[-components:]
+        elif key.kind not in ("C", "R"):
+            values = (table,) * components
         elif components == 1:
-            values = [table[::labels, ::labels]]
+            values = (table[::labels, ::labels],)
         else:
             same, other = table[::labels, ::labels], table[::labels, 1::labels]
-            values = [same + (labels - 1) * other, same - other]
+            values = (same + (labels - 1) * other, same - other)
         for one, value in zip(found, values, strict=True):
             one[key] = value
     return tuple(found)

@@ -30,7 +30,7 @@ from numerics.outliers.finding import (
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.linear import ALL_EIGENVALUES, RESOLVED, all_eigenvalues, balancing
-from numerics.outliers.powers import LowRankChange, Powers
+from numerics.outliers.powers import Powers
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
@@ -176,16 +176,17 @@ class _CycleCourse:
         if not self.restriction.nested or radius == 0 or self.restriction.rows(count) < FEWEST_ROWS:
             return by_time
         powers, start, left_out, again = Powers(self.restriction.rows(count)), NO_START, 1, 0
-        for time, (matrix, change) in enumerate(products(self._balanced(), self.restriction.sizes), start=1):
+        in_radii = products(self._balanced(radius), self.restriction.sizes)
+        for time, (matrix, change) in enumerate(in_radii, start=1):
             if len(matrix) < FEWEST_ROWS or time < again:
                 powers.cut(0)
                 continue
             tell(0.5 * time / count, f"outliers at time {time} of {count}")
             check_size(matrix)
             if len(powers):
-                powers.grow(matrix / radius, LowRankChange(change.left / radius, change.right))
+                powers.grow(matrix, change)
             else:
-                powers.restart(matrix / radius)
+                powers.restart(matrix)
             result = complete_eigenvalues(powers, start.padded(len(matrix)))
             real = None if result is None or RESOLVED * powers.norms[0] >= 1 else result.real
             if result is None or real is None:
@@ -195,11 +196,11 @@ class _CycleCourse:
                 powers.cut(start.level + 1)
         return by_time
 
-    def _balanced(self) -> tuple[np.ndarray, ...]:
-        """The factors of the last time, balanced so that the product has a smaller norm."""
+    def _balanced(self, unit: float) -> tuple[np.ndarray, ...]:
+        """Return the factors of the last time for the matrix in a unit, balanced so that it has a smaller norm."""
         first, *others = self.restriction.of(self.problem.order)
         scales = balancing(reduce(np.matmul, others, first))
-        factors = [first / scales[:, None], *others]
+        factors = [first / (unit * scales[:, None]), *others]
         return (*factors[:-1], factors[-1] * scales)
 
     def spectra(

@@ -31,6 +31,11 @@ class LowRankChange(NamedTuple):
     left: np.ndarray
     right: np.ndarray
 
+    def without_zeros(self) -> LowRankChange:
+        """Return the same matrix from the columns and rows whose product does not vanish."""
+        kept = np.any(self.left, axis=0) & np.any(self.right, axis=1)
+        return LowRankChange(self.left[:, kept], self.right[kept])
+
 
 @dataclass
 class Powers:
@@ -79,7 +84,9 @@ class Powers:
         for level in range(len(self)):
             here, size = self[level], self.norms[level]
             left, right = change
-            across, down = right @ here, here @ left
+            is_last = level + 1 == len(self)
+            if not is_last:
+                across, down = right @ here, here @ left
             if level:
                 here += left @ right
             else:
@@ -90,8 +97,9 @@ class Powers:
             if level:
                 self.drifts[level] += slip * (2 * self.norms[level - 1] + slip) + rounding
             slip = rounding
-            if level + 1 < len(self):
-                self.drifts[level + 1] += 4 * rows * EPSILON * within * (2 * size + within)
+            if is_last:
+                break
+            self.drifts[level + 1] += 4 * rows * EPSILON * within * (2 * size + within)
             change = LowRankChange(np.hstack([down, left]), np.vstack([right, across + (right @ left) @ right]))
 
     def _append(self, power: np.ndarray, drift: float) -> None:

@@ -287,7 +287,8 @@ def products(
             inner = whole[number - 1][: heights[k + 1], : widths[-1]]
             left = factors[k][: olds[k][0], : olds[k][1]] @ change.left[: olds[k][1]]
             left = np.pad(left, ((0, heights[k] - olds[k][0]), (0, 0)))
-            change = LowRankChange(np.hstack([left, added.left]), np.vstack([change.right, added.right @ inner]))
+            right = np.vstack([change.right, added.right @ inner])
+            change = LowRankChange(np.hstack([left, added.left]), right).without_zeros()
             whole[number][: heights[k], : widths[-1]] += change.left @ change.right
         yield whole[-1][: heights[0], : widths[-1]], change
 

@@ -45,7 +45,7 @@ from .exact import (
     weighted,
 )
 from .keys import OrderKey
-from .labels import components_at
+from .labels import ComponentTable, OrderByComponents, components_at
 from .pasts import PastPiece, TriangularPast
 from .point import Point
 from .program import Recorded, Training, Vector, Wanted, size_of, sizes_of
@@ -525,13 +525,9 @@ class ExactClosure(Closure):
         lines = max(len(one), len(other))
         return self.spread(one, lines) + self.spread(other, lines)
 
-    def expanded(self, table: Array, a: str, b: str) -> Array:
-        """Convert times and components of two vectors to times and labels."""
-        if self.alike is None:
-            return table
-        each = table.reshape(-1, self.labels[a], table.shape[1] // self.labels[b], self.labels[b])
-        found = self.alike.expand(each, self._has_labels(a), self._has_labels(b))
-        return found.reshape(found.shape[0] * found.shape[1], -1)
+    def by_label(self, table: Array, a: str, b: str) -> Array | ComponentTable:
+        """Return a table of two vectors, which is by components if labels are equivalent, as one by labels."""
+        return table if self.alike is None else ComponentTable(table, self.alike, *map(self._has_labels, (a, b)))
 
     # -- numbers with labels, as columns
 
@@ -557,20 +553,20 @@ class ExactClosure(Closure):
     def _count(self, name: str) -> int:
         return self.labels[name] * (self.training.before(self.p) if self.vectors[name].timed else 1)
 
-    def correlation(self, a: str, b: str, time: Array | None = None) -> Array:
+    def correlation(self, a: str, b: str, time: Array | None = None) -> Array | ComponentTable:
         """Return C[a, b]; with a time, one column of it."""
-        return self.expanded(self._dual(self._before(a), self.vectors[a].sector) @ self._before(b, time).T, a, b)
+        return self.by_label(self._dual(self._before(a), self.vectors[a].sector) @ self._before(b, time).T, a, b)
 
-    def response(self, a: str, noise: str, time: Array | None = None) -> Array:
+    def response(self, a: str, noise: str, time: Array | None = None) -> Array | ComponentTable:
         """Return R[a, noise]; with a time, one row of it."""
         found = part_before(self._before(a, time), self.blocks[noise], self._count(noise))
-        return self.expanded(found, a, noise)
+        return self.by_label(found, a, noise)
 
-    def covariance(self, name: str) -> Array:
+    def covariance(self, name: str) -> Array | ComponentTable:
         """Return the covariance of a noise."""
         matrix = self.products[name].matrix
         found = covariance_before(self.state[f"covariance {matrix}"], self.blocks[name], self._count(name))
-        return self.expanded(found, name, name)
+        return self.by_label(found, name, name)
 
     def series(self, key: str) -> Array:
         """Return a recorded number at all times."""
@@ -591,7 +587,9 @@ class ExactClosure(Closure):
             found = products_by_group(self._dual(rows, sector), self._before(right), self.sites[sector])
         else:
             found = part_by_group(rows, self.blocks[right], self._count(right))
-        return jax.vmap(lambda table: self.expanded(table, left, right))(found)
+        if self.alike is None:
+            return found
+        return jax.vmap(lambda table: self.by_label(table, left, right).expand())(found)
 
     def two_time(self) -> dict[Any, Array]:
         """Return the requested two-time functions."""
@@ -654,7 +652,10 @@ class RowsPass:
         training = self.training
         x = run(training, p, lambda times: self.closure(training, p, times, nodes=nodes))
         observables = {one.key: _series(x, one) for one in training.observables}
-        return training.order_parameters(p, x), observables, self._finite(x)
+        order: Mapping[OrderKey, Array] = training.order_parameters(p, x)
+        if x.alike is not None:
+            order = OrderByComponents(order)
+        return order, observables, self._finite(x)
 
     def two_time(self, p: Point, wanted: Wanted, nodes: int = NODES) -> tuple[dict[Any, Array], Array]:
         """Return the requested two-time functions, each as times of a x labels of a x times of b x labels of b, and the

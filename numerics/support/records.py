@@ -37,7 +37,7 @@ def _lock(value: Any) -> None:
         case list() | tuple():
             for part in value:
                 _lock(part)
-        case Mapping():
+        case dict():  # other mappings read or compute values on access
             for part in value.values():
                 _lock(part)
 

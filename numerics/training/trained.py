@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
 from numerics.runtime.keys import OrderKey
+from numerics.runtime.labels import OrderByComponents, of_one_label
 from numerics.runtime.samples import SampledPass
 from numerics.support.arrays import labels_in
 from numerics.support.nearby import Nearby
@@ -23,8 +24,6 @@ from numerics.support.reports import ExpectedMemory, TrainingMethod
 from numerics.training.quadrature import OF_TRAITS, check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 
-K = TypeVar("K")
-R = TypeVar("R")
 GROWTH = 1e25
 """Factor relative to their first value above which observables and variances have diverged, because double precision is
 exhausted."""
@@ -55,7 +54,8 @@ class Trained:
     @staticmethod
     def of(order: Any, observables: Any, finite: Any, method: TrainingMethod | None = None) -> Trained:
         method = method or TrainingMethod()
-        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, Nearby(), method)
+        order, observables = jax.tree.map(np.asarray, (order, observables))
+        return Trained(order, observables, int(finite), None, Nearby(), method)
 
     @staticmethod
     def exact(solver: Solver, values: dict[str, Any]) -> Trained:
@@ -75,8 +75,8 @@ class Trained:
 
     @property
     def rows(self) -> int:
-        """Return the number of rows of the largest order parameter."""
-        return max((max(value.shape, default=1) for value in self.order.values()), default=1)
+        """Return the number of rows of the largest order parameter, of one label if labels are equivalent."""
+        return max((max(value.shape, default=1) for value in of_one_label(self.order).values()), default=1)
 
     @property
     def noise(self) -> float:
@@ -158,6 +158,8 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
         else:
             results = jax.eval_shape(solver.pass_of(values), p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
+        if isinstance(results[0], OrderByComponents):
+            _check_entries(solver, values, results[0].entries)
         if integrals_of(solver.training) is OF_TRAITS and solver.quadrature:  # rows of a field at all values of a trait
             labels = labels_in(values, solver.setting.labels)
             entries += OF_TRAITS.most // 2 * (solver.times(values) * labels) ** 2
@@ -181,7 +183,8 @@ def check_finite(trained: Trained) -> None:
 
 
 def _failure(trained: Trained) -> str | None:
-    for name, value in (*trained.observables.items(), *trained.order.items()):
+    order = of_one_label(trained.order)
+    for name, value in (*trained.observables.items(), *order.items()):
         if not np.isfinite(value).all():
             return f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
     try:
@@ -196,12 +199,8 @@ def _failure(trained: Trained) -> str | None:
     if exploded:
         step, name = min(exploded)
         return f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps"
-    for name, value in trained.order.items():
+    for name, value in order.items():
         squares = np.abs(np.diagonal(value)) if name.kind == "C" and value.size else np.zeros(1)
         if not squares.max() <= GROWTH * max(1.0, squares[0]):
             return f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
     return None
-
-
-def _as_numpy(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
-    return {name: np.asarray(value) for name, value in table.items()}

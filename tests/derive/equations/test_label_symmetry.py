@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
+import jax
 import numpy as np
 import pytest
 from sympy import sqrt, tanh
@@ -32,7 +33,13 @@ from derive.pipeline import derive_model
 from derive.program.probe import _falls_apart
 from derive.records.method import LabelGroup
 from numerics.outliers.components import components_of
-from numerics.runtime.labels import LabelComponents, components_at
+from numerics.runtime.labels import (
+    ComponentTable,
+    LabelComponents,
+    OrderByComponents,
+    components_at,
+    of_one_label,
+)
 from numerics.solver import load_solver, solve, spiked_problem
 from numerics.support.compiling import compiled
 from numerics.support.precision import in_float64
@@ -177,3 +184,41 @@ def test_components_of_a_table_are_its_eigenvalues():
     """a delta_cd + b has the eigenvalue a + C b on the sum over labels and a on differences."""
     table = np.array([[[[2.0 + 4 * 3.0, 0.0]], [[0.0, 2.0]]]]).reshape(1, 2, 1, 2)
     np.testing.assert_allclose(LabelComponents(4, 2).expand(table, True, True)[0, :, 0], 2 * np.eye(4) + 3, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("components", "left", "right"),
+    [(1, True, True), (2, True, True), (2, True, False), (2, False, False), (1, False, True)],
+)
+@in_float64
+def test_entries_of_one_label_are_those_of_the_expanded_table(components, left, right):
+    """One label with itself holds all diagonal entries, and scaling by a number commutes with expanding."""
+    labels = 3
+    shape = [4 * (components if has_labels else 1) for has_labels in (left, right)]
+    table = ComponentTable(
+        np.random.default_rng(0).normal(size=shape), LabelComponents(labels, components), left, right
+    )
+    whole = table.expand()
+    assert whole.shape == table.shape == tuple(4 * (labels if has_labels else 1) for has_labels in (left, right))
+    np.testing.assert_allclose(table.of_one_label(), whole[:: labels if left else 1, :: labels if right else 1])
+    np.testing.assert_allclose((np.float64(0.5) * table).expand(), whole / 2, rtol=1e-14)
+    np.testing.assert_allclose(jax.jit(lambda x: x.expand())(table), whole, rtol=1e-14)
+    if left and right:
+        (summed, difference), other = table.eigenvalues(), whole[::labels, 1::labels]
+        np.testing.assert_allclose(difference, table.of_one_label() - other, atol=1e-14)
+        if components == 2:
+            np.testing.assert_allclose(summed, table.of_one_label() + (labels - 1) * other, atol=1e-14)
+
+
+def test_order_parameters_expand_when_they_are_read():
+    """A solution stores components; what is read has all labels, cannot be changed, and is expanded once."""
+    solver, values = solver_of("joined"), {"rate": 0.6, "T": 3, "C": 5}
+    found, whole = (solve(one, values).order for one in (solver, solver.with_all_labels))
+    assert isinstance(found, OrderByComponents) and not isinstance(whole, OrderByComponents)
+    assert not found._read, "a solution expands nothing"
+    assert found.entries == sum(table.size for table in whole.values()) > sum(x.size for x in jax.tree.leaves(found))
+    for key, table in whole.items():
+        np.testing.assert_allclose(found[key], table, atol=1e-12)
+        np.testing.assert_allclose(of_one_label(found)[key], table[::5, ::5], atol=1e-12)
+        assert found[key] is found[key] and not found[key].flags.writeable
+    assert of_one_label(whole) is whole

@@ -138,6 +138,15 @@ def test_powers_follow_changes_of_low_rank_within_their_drift():
     assert not Powers.of(np.full((2, 2), 1e200)).square()
 
 
+def test_columns_whose_product_vanishes_are_left_out_of_a_change():
+    left, right = RNG.normal(size=(5, 4)), RNG.normal(size=(4, 5))
+    left[:, 1], right[2] = 0.0, 0.0
+    kept = LowRankChange(left, right).without_zeros()
+    assert kept.left.shape == (5, 2) and np.array_equal(kept.right, right[[0, 3]])
+    np.testing.assert_allclose(kept.left @ kept.right, left @ right, atol=1e-14)
+    assert LowRankChange(0.0 * left, right).without_zeros().right.shape == (0, 5)
+
+
 def test_outermost_eigenvalues_of_a_large_symmetric_matrix():
     """By Lanczos, and of a small matrix by all of its eigenvalues."""
     values = np.concatenate([[-9.0, -7.5], RNG.uniform(-1, 1, 296), [6.0, 8.0]])
