@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info
 from derive.codegen import solver_files
 from derive.errors import NumericalError, ParameterError
 from numerics.runtime.keys import OrderKey
-from numerics.runtime.sampled import Carried
+from numerics.runtime.sampled import Carried, Resolved
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_built, load_solver, solve
 from numerics.support.nearby import read
@@ -191,7 +191,7 @@ def test_order_parameters_of_a_sum_are_those_of_the_summed_moments(most, room, m
     summed = {key: sum(f * one[key] for f, one in zip(factors, moments, strict=True)) for key in moments[0]}
     expected = training.order_parameters(summed, p, tolerance=1e-3)  # smaller shares amplify rounding
     mean = ensemble.mean([(0.5, 0), (0.5, 1)])
-    near = ensemble.order([(1.0, mean), (0.2, 0), (-0.2, 2)], 1e-3)
+    near = ensemble.order([(1.0, mean), (0.2, 0), (-0.2, 2)], Resolved(tolerance=1e-3))
     assert (len(ensemble.parts) == 1) == (most > 0) and set(near) == set(expected)
     if most == 0:
         sharing = {frozenset(keys) for keys, _ in ensemble.parts}
