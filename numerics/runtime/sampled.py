@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from .operators import BlockDiagonal, Operator, block
@@ -406,11 +407,9 @@ class Entries(NamedTuple):
         """Number of entries."""
         return self.labels if self.times is None else self.times * self.labels
 
-    def when(self, otherwise: int) -> Array:
+    def when(self, otherwise: int) -> np.ndarray:
         """Return the time of each entry."""
-        if self.times is None:
-            return jnp.full(self.labels, otherwise)
-        return jnp.repeat(jnp.arange(self.times), self.labels, total_repeat_length=self.size)
+        return np.full(self.labels, otherwise) if self.times is None else np.repeat(np.arange(self.times), self.labels)
 
 
 class Factored(NamedTuple):
@@ -455,7 +454,8 @@ class Resolved:
     def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
         """Factor the covariance of the selected noises and note them."""
         # by first response time, so that the noises that may act at any time form a leading block
-        count, sequence = noise.shape[0], jnp.argsort(entries + reach, stable=True)
+        first, count = entries + reach, noise.shape[0]
+        sequence = np.argsort(first, kind="stable") if isinstance(first, np.ndarray) else jnp.argsort(first)
         free = sequence, jnp.full(count, jnp.nan)
         which, least = free if len(self.made) >= len(self.chosen) else self.chosen[len(self.made)]
         if len(which) == count:
@@ -466,7 +466,7 @@ class Resolved:
         factor, taken = _factor_in_sequence(covariance, self.tolerance, jnp.where(there, least, 0.0))
         lower = _filled_up(factor, taken)
         self.noted.append((which, taken, jnp.diagonal(lower) ** 2))
-        return Factored(which, entries[places], reach[places], lower, taken)
+        return Factored(which, jnp.asarray(entries)[places], jnp.asarray(reach)[places], lower, taken)
 
 
 jax.tree_util.register_pytree_node(
@@ -489,8 +489,8 @@ def responses(
         last: a time after all others.
         tolerance: as for `response_matrix`, or a `Resolved`.
     """
-    entries = jnp.concatenate([one.when(-1) for one in noises])
-    reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
+    entries: Array = np.concatenate([one.when(-1) for one in noises])
+    reach: Array = np.concatenate([np.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
     name = id(noise), noises
     differentiable = seen, noise
     if isinstance(tolerance, Resolved):  # differentiated implicitly
@@ -499,7 +499,7 @@ def responses(
     if columns is not None:
         if len(noises) > 1:
             raise ValueError("a selection of columns requires the noises of a single field")
-        noise, entries, reach = noise[columns], entries[columns], reach[columns]
+        noise, entries, reach = noise[columns], jnp.asarray(entries)[columns], jnp.asarray(reach)[columns]
         differentiable = differentiable[0], differentiable[1][columns]
     if isinstance(tolerance, Resolved):
         if name not in tolerance.made:  # fields that respond to the same noises share a factor

@@ -82,19 +82,16 @@ class Ensemble:
         found = Near(self, [(1.0, mean)], Resolved())
         if not self.noises:
             return found
-        few, shapes = _are_few(self.shapes), dict(self.shapes)
-        if whole := few and len(self.parts) == 1:  # one program does both
-            keys, moments = self.parts[0]
-        else:
-            keys, moments = (), tuple(key for key in shapes if any(key in noise for noise in self.noises))
+        shapes = dict(self.shapes)
+        covariances = tuple(key for key in shapes if any(key in noise for noise in self.noises))
+        keys, moments = self.parts[0] if self.selecting else ((), covariances)
         counts = [max(shapes[key][0] for key in noise) for noise in self.noises]
         undecided = Resolved([(np.arange(n), np.full(n, np.nan)) for n in counts], tolerance=float(tolerance))
         base = mean.moments(moments)
-        moving = {key: np.zeros_like(value) for key, value in base.items()}
-        run = _moved_order(self.training, few)
-        made, noted = run(base, moving, self.p, undecided, shapes=self.shapes, keys=keys, change=False)
+        moving = {key: np.zeros_like(value) for key, value in base.items() if keys}
+        made, noted = self.run_order(base, moving, undecided, keys)
         found.resolved = Resolved(_together(*map(np.asarray, one)) for one in noted)
-        if whole:
+        if self.selecting:
             found.known[self.parts[0]] = self.shelf.keep({key: np.asarray(value) for key, value in made.items()})
         return found
 
@@ -194,6 +191,19 @@ class Ensemble:
     def of_order(self) -> dict[OrderKey, tuple[int, ...]]:
         """Return the shapes of all order parameters."""
         return dict(_shapes_of_order(self.training, _layout_of(self.p), self.shapes))
+
+    @cached_property
+    def selecting(self) -> bool:
+        """Whether the program of order parameters also selects the noises; large ones do so in a program of its own."""
+        return len(self.parts) == 1 and _are_few(self.shapes)
+
+    def run_order(
+        self, moments: Moments, moving: Moments, resolved: Resolved, keys: tuple[OrderKey, ...], change: bool = False
+    ) -> Any:
+        """Return order parameters as `_moved_order`, and the selected noises if they are wanted."""
+        run = _moved_order(self.training, _are_few(self.shapes))
+        noting = self.selecting or not keys
+        return run(moments, moving, self.p, resolved, shapes=self.shapes, keys=keys, change=change, noting=noting)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -307,7 +317,6 @@ class Near(ReadTogether):
     def _few(self, part: Part, change: bool = False) -> Iterator[tuple[OrderKey, np.ndarray]]:
         """Return order parameters that are not moments, or their changes, in the computed columns."""
         order, moments = part
-        training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
         columns, resolved = self._columns(part), self.resolved
         if columns is not None:
             resolved = _among(columns, resolved)
@@ -316,8 +325,7 @@ class Near(ReadTogether):
             base, moving = table, {key: np.zeros_like(value) for key, value in table.items()}
         else:
             base, moving = dict(self.mean.moments(moments, columns)), table
-        run = _moved_order(training, _are_few(shapes))
-        made, _ = run(base, moving, p, resolved, shapes=shapes, keys=order, change=change)
+        made, _ = self.ensemble.run_order(base, moving, resolved, order, change)
         return ((key, np.asarray(value)) for key, value in made.items())
 
     def __iter__(self) -> Iterator[OrderKey]:
@@ -418,14 +426,17 @@ def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
         shapes: Shapes,
         keys: tuple[OrderKey, ...],
         change: bool,
+        noting: bool,
     ) -> Any:
         def order(moments: Moments) -> Any:
             return _order_of(training, moments, p, resolved, shapes, keys)
 
+        if not keys:  # the noises alone
+            return order(moments)
         made, moves, noted = jax.jvp(order, (moments,), (moving,), has_aux=True)
-        return {key: moves[key] if change else made[key] + moves[key] for key in keys}, noted
+        return {key: moves[key] if change else made[key] + moves[key] for key in keys}, noted if noting else ()
 
-    return compiled(moved, quickly=quickly, static=("shapes", "keys", "change"))
+    return compiled(moved, quickly=quickly, static=("shapes", "keys", "change", "noting"))
 
 
 def _order_of(

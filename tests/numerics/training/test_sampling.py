@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -23,6 +25,7 @@ from numerics.runtime.keys import OrderKey
 from numerics.runtime.sampled import Carried, Resolved
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_built, load_solver, solve
+from numerics.support import compiling
 from numerics.support.nearby import read
 from numerics.support.precision import in_float64
 from numerics.support.threads import threads_for
@@ -463,6 +466,28 @@ def test_other_values_seeds_and_replicas_compile_and_trace_nothing(caplog, monke
     assert any("forward_pass" in line for line in compilations({}, 0))
     monkeypatch.setattr(made, "_read_by", None)
     assert compilations({"alpha": 1.7, "theta": 2.6, "kappa": 0.75}, 1) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "values", "rank", "programs"),
+    [
+        ("lotka_volterra", {}, None, {"forward_pass": 2}),  # the bulk needs no order parameters
+        ("driven_memory", {}, None, {"forward_pass": 2, "chosen": 1, "moved": 1}),
+        ("gated_network", {}, None, {"forward_pass": 2, "chosen": 1, "moved": 1}),
+        ("wide_network", {"P": 2, "B": 2, "T": 8, "D": 2}, 16, {"forward_pass": 3, "chosen": 1, "moved": 1}),
+    ],
+)
+def test_a_first_solution_compiles_a_pass_for_each_size_and_two_more_programs(name, values, rank, programs, caplog):
+    """A pass over all sites, over half of them, and over half of them at twice the rank if it is truncated; moments of
+    a pass; order parameters. A(z) and what else is made of them is evaluated in NumPy."""
+    solver = solver_of(name)
+    compiling.compiled(abs, quickly=True)  # whether the compiler knows its options is asked once
+    jax.clear_caches()
+    with jax.log_compiles(), caplog.at_level(logging.WARNING, logger="jax"):
+        solve(solver, values_of(name, **values), samples=FEW, rank=rank, overlaps=True)
+    lines = [record.getMessage() for record in caplog.records]
+    assert Counter(re.findall(r"^Compiling jit\((.*?)\)", "\n".join(lines), re.MULTILINE)) == programs
 
 
 def test_noise_that_diverges_is_told_apart_from_a_model_that_does():
