@@ -17,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from numerics.outliers.poles import Pole
-from numerics.outliers.problem import driver, responses_at
+from numerics.outliers.problem import driven_by, responses_at
 from numerics.runtime.interface import Direction
+from numerics.runtime.operators import Operator
 from numerics.runtime.point import Point
 from numerics.support.compiling import compiled
 from numerics.support.nearby import Nearby
@@ -131,27 +132,28 @@ def projections(pole: Pole, direction: Direction) -> tuple[np.ndarray, np.ndarra
     problem, order = pole.problem, dict(pole.problem.order)
     needed = direction.later is not None or direction.earlier is not None or direction.sited
     r = responses_at(problem, pole.z) if needed else np.zeros(0)
-    driven, seen, products = (np.asarray(x) for x in driver(problem.probe, direction)(problem.p, pole.z, r, order))
+    driven, seen, products = driven_by(problem, direction, pole.z, r)
     vectors, laws = pole.right, problem.probe.laws(problem.p)
     if direction.later is not None:
-        (rows,) = _written(direction.later, problem.p, pole.z, r, order, *laws)
+        (rows,) = _written(direction.later, laws, problem.p, pole.z, r, order)
         fed, own = rows[:, : len(vectors)], rows[:, len(vectors) :]
         vectors = np.concatenate([vectors, -np.linalg.solve(own, fed @ vectors)])
     if direction.earlier is not None:
-        own, impulse, added = _written(direction.earlier, problem.p, pole.z, r, order, *laws)
+        own, impulse, added = _written(direction.earlier, laws, problem.p, pole.z, r, order)
         driven = driven + added @ np.linalg.solve(own, impulse)
     return seen @ vectors, pole.answers(driven) * pole.scale(direction.side), np.diagonal(products)
 
 
-def _written(function: Callable[..., Any], *arguments: Any) -> list[np.ndarray]:
-    """Return the operators of a generated function, one or several, as dense arrays."""
-    return [np.asarray(x) for x in _compiled(function)(*arguments)]
+def _written(function: Callable[..., Any], laws: tuple[Any, ...], *arguments: Any) -> list[np.ndarray]:
+    """Return the operators of a generated function, one or several, as dense arrays; compiled if sites differ."""
+    found = _compiled(function)(*arguments, *laws) if laws else _arrays(function(*arguments), np)
+    return [np.asarray(x) for x in found]
 
 
 @lru_cache(maxsize=64)
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    def arrays(*arguments: Any) -> list[Any]:
-        operators = function(*arguments)
-        return [part.array(jnp) for part in (operators if isinstance(operators, tuple) else (operators,))]
+    return compiled(lambda *arguments: _arrays(function(*arguments), jnp), quickly=True)
 
-    return compiled(arrays, quickly=True)
+
+def _arrays(operators: Operator | tuple[Operator, ...], xp: Any) -> list[Any]:
+    return [part.array(xp) for part in (operators if isinstance(operators, tuple) else (operators,))]

@@ -14,7 +14,7 @@ import numpy as np
 
 from numerics.outliers.errors import Sides
 from numerics.outliers.poles import Pole
-from numerics.outliers.problem import SpikedProblem, driver, responses_at
+from numerics.outliers.problem import SpikedProblem, driven_by, responses_at
 from numerics.runtime.interface import Side
 from numerics.support.precision import in_float64
 from numerics.support.reports import SpikeSpan
@@ -63,7 +63,7 @@ def _spikes(problem: SpikedProblem, side: Side, z: float) -> tuple[np.ndarray, n
     """Return the right-hand side at z for sources along the spikes of a side, the rows that project on them, and their
     Gram matrix."""
     r = responses_at(problem, z) if side.sited else np.zeros(0)
-    driven, seen, gram = (np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, r, dict(problem.order)))
+    driven, seen, gram = driven_by(problem, side, z, r)
     there = np.diagonal(gram) > 0  # spikes that are not there yet have no length
     return driven[:, there], seen[there], gram[np.ix_(there, there)]
 

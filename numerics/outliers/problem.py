@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import jax
@@ -144,14 +144,28 @@ def responses_at(problem: SpikedProblem, z: float) -> np.ndarray:
     return responses
 
 
+def driven_by(
+    problem: SpikedProblem, source: Side | Direction, z: float, r: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return right-hand side, overlap rows and Gram matrix for sources along a side's spikes or along a direction."""
+    probe, order = problem.probe, read(problem.order)
+    run = _driver(probe, source) if source.sited else partial(probe.driven, source, xp=np)
+    driven, seen, gram = map(np.asarray, run(problem.p, z, r, order))
+    return driven, seen, gram
+
+
 @lru_cache(maxsize=64)
-def driver(probe: Probe, source: Side | Direction) -> Callable[..., Any]:
-    """Return a compiled function for the right-hand side of sources along a side's spikes or a direction."""
+def _driver(probe: Probe, source: Side | Direction) -> Callable[..., Any]:
+    """Return a compiled function for sources at sites that differ, whose averages are integrals."""
 
     def driven(p: Point, z: Array, r: Array, order: Order) -> Any:
         return probe.driven(source, p, z, r, order)
 
     return compiled(driven, quickly=True)
+
+
+TINY = 1e-100
+"""Imaginary step of derivatives: its square vanishes beside one, so that they are exact (complex step)."""
 
 
 def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -163,13 +177,17 @@ def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = 
         moved = np.linalg.solve(by_r, -by_z)  # dr/dz by the implicit function theorem
     except np.linalg.LinAlgError:
         raise NumericalError(f"the bulk equations are singular at z = {z:.6g}; try other parameters") from None
-    matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), read(problem.order))
+    order = read(problem.order)
+    if problem.probe.sites is None:
+        matrix = problem.probe.a_matrix(problem.p, z + TINY * 1j, r + TINY * 1j * moved, order).array(np)
+        return matrix.real.copy(), matrix.imag / TINY
+    matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), order)
     return np.asarray(matrix), np.asarray(slope)
 
 
 @lru_cache(maxsize=64)
 def _sloped(probe: Probe) -> Callable[..., Any]:
-    """Return a compiled JVP of A(z) along a direction of z and the bulk responses."""
+    """Return a compiled JVP of an A(z) with integrals, along a direction of z and the bulk responses."""
 
     def sloped(p: Point, at: tuple[Array, Array], along: tuple[Array, Array], order: Order) -> Any:
         return jax.jvp(lambda z, r: probe.at(p, z, r, order), at, along)

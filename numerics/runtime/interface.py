@@ -274,12 +274,14 @@ class Probe:
         """Return A(z) at bulk responses r."""
         return self.a_matrix(p, z, r, order, *_laws(self.sites, p, self.nodes)).array(jnp)
 
-    def driven(self, one: Side | Direction, p: Point, z: Array, r: Array, order: Order) -> tuple[Array, ...]:
+    def driven(
+        self, one: Side | Direction, p: Point, z: Array, r: Array, order: Order, xp: Any = jnp
+    ) -> tuple[Array, ...]:
         """Return right-hand side, overlap rows and Gram matrix for sources along the spikes of a side, or along a
-        direction."""
+        direction, as arrays of the module xp."""
         source = one.spikes if isinstance(one, Side) else one.source
         parts = source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
-        return tuple(operator(part).array(jnp) for part in parts)
+        return tuple(operator(part).array(xp) for part in parts)
 
     def laws(self, p: Point) -> tuple[Any, ...]:
         """Return the laws of sites that functions of z and the responses take last."""

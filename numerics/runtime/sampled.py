@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from .operators import BlockDiagonal, Operator, block
@@ -412,11 +413,9 @@ class Entries(NamedTuple):
         """Number of entries."""
         return self.labels if self.times is None else self.times * self.labels
 
-    def when(self, otherwise: int) -> Array:
+    def when(self, otherwise: int) -> np.ndarray:
         """Return the time of each entry."""
-        if self.times is None:
-            return jnp.full(self.labels, otherwise)
-        return jnp.repeat(jnp.arange(self.times), self.labels, total_repeat_length=self.size)
+        return np.full(self.labels, otherwise) if self.times is None else np.repeat(np.arange(self.times), self.labels)
 
 
 class Factored(NamedTuple):
@@ -437,50 +436,49 @@ class Factored(NamedTuple):
     taken: Array
 
 
-class PivotRecorder:
-    """A tolerance that records, for each covariance factor, the positions of noises, whether they are kept, and their
-    conditional variances."""
+class Resolved:
+    """A selection of noises that carry responses, in place of a tolerance. A pytree.
 
-    def __init__(self, tolerance: Array) -> None:
-        self.tolerance = tolerance
+    Perturbed order parameters use the selection of those around which they are expanded.
+
+    Attributes:
+        chosen: for each factor the positions of the noises, padded with positions beyond the last, and lower bounds of
+            their conditional variances. The tolerance decides where a bound is NaN, and on further factors.
+        columns: if given, correlations with noises, covariances and responses have only these columns, and positions
+            refer to them; there must be one response matrix per factor.
+        tolerance: as for `response_matrix`.
+        noted: for each factor the positions of the noises, whether they are kept, and their conditional variances.
+    """
+
+    def __init__(
+        self, chosen: Iterable[tuple[Array, Array]] = (), columns: Array | None = None, tolerance: Array = 0.0
+    ) -> None:
+        self.chosen, self.columns, self.tolerance = tuple(chosen), columns, tolerance
         self.made: dict[Any, Factored] = {}
         self.noted: list[tuple[Array, Array, Array]] = []
 
     def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
-        """Factor a covariance and record its pivots."""
-        factored = _factored(noise, entries, reach, self.tolerance)
-        self.noted.append((factored.which, factored.taken, jnp.diagonal(factored.lower) ** 2))
-        return factored
-
-
-class Resolved:
-    """A fixed selection of noises that carry responses, in place of a tolerance. A pytree.
-
-    Perturbed order parameters thus use the same noises as those around which they are expanded.
-
-    Attributes:
-        chosen: for each factor the positions of the noises, padded with positions beyond the last, and lower bounds of
-            their conditional variances.
-        columns: if given, correlations with noises, covariances and responses have only these columns, and positions
-            refer to them; there must be one response matrix per factor.
-    """
-
-    def __init__(self, chosen: Iterable[tuple[Array, Array]], columns: Array | None = None) -> None:
-        self.chosen, self.columns = tuple(chosen), columns
-        self.made: dict[Any, Factored] = {}
-
-    def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
-        """Factor the covariance of the selected noises."""
-        which, least = self.chosen[len(self.made)]
-        there = which < noise.shape[0]
+        """Factor the covariance of the selected noises and note them."""
+        # by first response time, so that the noises that may act at any time form a leading block
+        first, count = entries + reach, noise.shape[0]
+        sequence = np.argsort(first, kind="stable") if isinstance(first, np.ndarray) else jnp.argsort(first)
+        free = sequence, jnp.full(count, jnp.nan)
+        which, least = free if len(self.made) >= len(self.chosen) else self.chosen[len(self.made)]
+        if len(which) == count:
+            which = jnp.where(jnp.isnan(least), sequence, which)
+        there = which < count
         places = jnp.where(there, which, 0)
         covariance = jnp.where(there[:, None] & there, noise[places][:, places], 0.0)
-        factor, taken = _factor_in_sequence(covariance, 0.0, jnp.where(there, least, 0.0))
-        return Factored(which, entries[places], reach[places], _filled_up(factor, taken), taken)
+        factor, taken = _factor_in_sequence(covariance, self.tolerance, jnp.where(there, least, 0.0))
+        lower = _filled_up(factor, taken)
+        self.noted.append((which, taken, jnp.diagonal(lower) ** 2))
+        return Factored(which, jnp.asarray(entries)[places], jnp.asarray(reach)[places], lower, taken)
 
 
 jax.tree_util.register_pytree_node(
-    Resolved, lambda resolved: ((resolved.chosen, resolved.columns), None), lambda _, children: Resolved(*children)
+    Resolved,
+    lambda resolved: ((resolved.chosen, resolved.columns, resolved.tolerance), None),
+    lambda _, children: Resolved(*children),
 )
 
 
@@ -495,10 +493,10 @@ def responses(
         field: entries of the field.
         noises: entries of each noise.
         last: a time after all others.
-        tolerance: as for `response_matrix`, or a `PivotRecorder` or `Resolved`.
+        tolerance: as for `response_matrix`, or a `Resolved`.
     """
-    entries = jnp.concatenate([one.when(-1) for one in noises])
-    reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
+    entries: Array = np.concatenate([one.when(-1) for one in noises])
+    reach: Array = np.concatenate([np.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
     name = id(noise), noises
     differentiable = seen, noise
     if isinstance(tolerance, Resolved):  # differentiated implicitly
@@ -507,14 +505,14 @@ def responses(
     if columns is not None:
         if len(noises) > 1:
             raise ValueError("a selection of columns requires the noises of a single field")
-        noise, entries, reach = noise[columns], entries[columns], reach[columns]
+        noise, entries, reach = noise[columns], jnp.asarray(entries)[columns], jnp.asarray(reach)[columns]
         differentiable = differentiable[0], differentiable[1][columns]
-    if isinstance(tolerance, (PivotRecorder, Resolved)):
+    if isinstance(tolerance, Resolved):
         if name not in tolerance.made:  # fields that respond to the same noises share a factor
             tolerance.made[name] = tolerance.factored(noise, entries, reach)
         factored = tolerance.made[name]
     else:
-        factored = _factored(noise, entries, reach, tolerance)
+        factored = Resolved(tolerance=tolerance).factored(noise, entries, reach)
     whole = _responses(seen, field.when(last), factored)
     if isinstance(tolerance, Resolved):
         whole = _with_derivatives(whole, *differentiable, field.when(last), factored)
@@ -558,15 +556,7 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
         tolerance: noises whose conditional variance, given earlier ones, is below this fraction of their variance carry
             no response.
     """
-    return _responses(seen, rows, _factored(noise, entries, reach, tolerance))
-
-
-def _factored(noise: Array, entries: Array, reach: Array, tolerance: Array) -> Factored:
-    """Factor the covariance of noises in causal order."""
-    # by first response time, so that the noises that may act at any time form a leading block
-    sequence = jnp.argsort(entries + reach, stable=True)
-    factor, taken = _factor_in_sequence(noise[sequence][:, sequence], tolerance)
-    return Factored(sequence, entries[sequence], reach[sequence], _filled_up(factor, taken), taken)
+    return _responses(seen, rows, Resolved(tolerance=tolerance).factored(noise, entries, reach))
 
 
 def _filled_up(factor: Array, taken: Array) -> Array:
@@ -593,18 +583,18 @@ BLOCK = 32
 last block."""
 
 
-def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None = None) -> tuple[Array, Array]:
+def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array) -> tuple[Array, Array]:
     """Return a Cholesky factor in the given order, and which columns it keeps.
 
-    Columns whose pivot is below the fraction `tolerance` of their variance are skipped. With `least`, columns with a
-    positive entry are kept, and the entry is a lower bound of the pivot.
+    Columns whose pivot is below the fraction `tolerance` of their variance are skipped. Where `least` is a number, it
+    decides instead: columns with a positive entry are kept, and the entry is a lower bound of the pivot.
     """
     count = covariance.shape[0]
     width = min(BLOCK, count)
     blocks = -(-count // width)
     padding = blocks * width - count
     whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # padded columns have zero variance and are skipped
-    floor = None if least is None else jnp.pad(least, (0, padding))
+    floor = jnp.pad(least, (0, padding))
 
     def block(k: Array, state: Any) -> Any:
         factor, taken = state
@@ -612,13 +602,14 @@ def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None
         before = jax.lax.dynamic_slice_in_dim(factor, start, width)
         left = jax.lax.dynamic_slice_in_dim(whole, start, width, axis=1) - factor @ before.T
         variances = jax.lax.dynamic_slice_in_dim(jnp.diagonal(whole), start, width)
-        floors = None if floor is None else jax.lax.dynamic_slice_in_dim(floor, start, width)
+        floors = jax.lax.dynamic_slice_in_dim(floor, start, width)
 
         def column(j: Array, state: Any) -> Any:
             rest, corner, here = state
-            take = rest[j, j] > tolerance * variances[j] if floors is None else floors[j] > 0
-            pivot = rest[j, j] if floors is None else jnp.maximum(rest[j, j], floors[j])
-            below = rest[:, j] if floors is None else rest[:, j].at[j].set(pivot)
+            free = jnp.isnan(floors[j])
+            take = jnp.where(free, rest[j, j] > tolerance * variances[j], floors[j] > 0)
+            pivot = jnp.where(free, rest[j, j], jnp.maximum(rest[j, j], floors[j]))
+            below = rest[:, j].at[j].set(pivot)
             factor_column = jnp.where(take, below / jnp.sqrt(jnp.where(take, pivot, 1.0)), 0.0)
             return (
                 rest - factor_column[:, None] * factor_column[None, :],

@@ -21,12 +21,12 @@ from jax.extend.core import Literal
 from numerics.runtime.keys import OrderKey
 from numerics.runtime.operators import Operator, SomeColumns, Zero, operator
 from numerics.runtime.point import Point
-from numerics.runtime.sampled import Carried, PivotRecorder, Resolved
+from numerics.runtime.sampled import Carried, Resolved
 from numerics.runtime.samples import SampledPass
 from numerics.support.compiling import compiled
 from numerics.support.nearby import Moved, ReadTogether
 from numerics.training.quadrature import BY_VALUE
-from numerics.training.shelf import Shelf
+from numerics.training.shelf import Shelf, joined
 
 Moments = Mapping[OrderKey, np.ndarray]
 Shapes = tuple[tuple[OrderKey, tuple[int, ...]], ...]
@@ -68,19 +68,32 @@ class Ensemble:
     def mean(self, terms: Sequence[Term]) -> PassSum:
         return PassSum(self, terms)
 
-    def order(self, terms: Sequence[Term], resolved: Resolved | float) -> Near:
-        """Return the order parameters of a sum of moments; resolved: noises that carry responses, or a tolerance."""
+    def order(self, terms: Sequence[Term], resolved: Resolved) -> Near:
+        """Return the order parameters of a sum of moments; resolved: noises that carry responses."""
         return Near(self, terms, resolved)
 
     def moved(self, mean: PassSum, terms: Sequence[Term], resolved: Resolved) -> Near:
         """Return the order parameters of a mean with their first-order change when a sum is added to its moments."""
         return NearMean(self, terms, resolved, mean)
 
-    def resolved(self, mean: PassSum, tolerance: float) -> Resolved:
-        """Return the noises that carry responses: those whose variance conditional on earlier ones exceeds the fraction
-        `tolerance` in the mean."""
-        noted = _noted(self.training, self.p, tolerance, self.shapes, mean)
-        return Resolved(_together(*map(np.asarray, one)) for one in noted)
+    def resolved(self, mean: PassSum, tolerance: float) -> Near:
+        """Return the order parameters of a mean, with the noises that carry responses: those whose variance conditional
+        on earlier ones exceeds the fraction `tolerance`."""
+        found = Near(self, [(1.0, mean)], Resolved())
+        if not self.noises:
+            return found
+        shapes = dict(self.shapes)
+        covariances = tuple(key for key in shapes if any(key in noise for noise in self.noises))
+        keys, moments = self.parts[0] if self.selecting else ((), covariances)
+        counts = [max(shapes[key][0] for key in noise) for noise in self.noises]
+        undecided = Resolved([(np.arange(n), np.full(n, np.nan)) for n in counts], tolerance=float(tolerance))
+        base = mean.moments(moments)
+        moving = {key: np.zeros_like(value) for key, value in base.items() if keys}
+        made, noted = self.run_order(base, moving, undecided, keys)
+        found.resolved = Resolved(_together(*map(np.asarray, one)) for one in noted)
+        if self.selecting:
+            found.known[self.parts[0]] = self.shelf.keep({key: np.asarray(value) for key, value in made.items()})
+        return found
 
     def observed(self, terms: Sequence[Term]) -> dict[str, np.ndarray]:
         """Return the observables of a sum."""
@@ -125,10 +138,10 @@ class Ensemble:
         read = _noted_by(self.training, _layout_of(self.p), self.shapes)
         return [frozenset(read["left", k]) for k in range(len(read))]
 
-    def columns(self, part: Part, resolved: Resolved | float) -> Columns:
+    def columns(self, part: Part, resolved: Resolved) -> Columns:
         """Return the noises that carry responses, if moments over noises are restricted to them; None for all."""
         keys = part[1]
-        if len(self.parts) == 1 or not isinstance(resolved, Resolved):
+        if len(self.parts) == 1 or not resolved.chosen:
             return None
         shapes = dict(self.shapes)
         counts = {shapes[key][1] for key in keys if over_noises(key)}
@@ -155,7 +168,7 @@ class Ensemble:
             table = {key: struct((shapes[key][0], 2) if over_noises(key) else shapes[key], float) for key in moments}
             made = partial(_order_of, self.training, p=self.p, resolved=resolved, shapes=self.shapes, keys=order)
             try:
-                found = jax.eval_shape(made, table)
+                found, _ = jax.eval_shape(made, table)
             except (ValueError, TypeError):  # it does something else with them
                 found = {}
             whole = self.of_order
@@ -178,6 +191,19 @@ class Ensemble:
     def of_order(self) -> dict[OrderKey, tuple[int, ...]]:
         """Return the shapes of all order parameters."""
         return dict(_shapes_of_order(self.training, _layout_of(self.p), self.shapes))
+
+    @cached_property
+    def selecting(self) -> bool:
+        """Whether the program of order parameters also selects the noises; large ones do so in a program of its own."""
+        return len(self.parts) == 1 and _are_few(self.shapes)
+
+    def run_order(
+        self, moments: Moments, moving: Moments, resolved: Resolved, keys: tuple[OrderKey, ...], change: bool = False
+    ) -> Any:
+        """Return order parameters as `_moved_order`, and the selected noises if they are wanted."""
+        run = _moved_order(self.training, _are_few(self.shapes))
+        noting = self.selecting or not keys
+        return run(moments, moving, self.p, resolved, shapes=self.shapes, keys=keys, change=change, noting=noting)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -259,21 +285,23 @@ class Near(ReadTogether):
     """Order parameters of a sum of passes. Read entries are cached, in memory or on disk."""
 
     def __init__(
-        self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float, mean: PassSum | None = None
+        self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved, mean: PassSum | None = None
     ) -> None:
         self.ensemble, self.terms, self.resolved, self.mean = ensemble, terms, resolved, mean
-        self.known: dict[OrderKey, Mapping[OrderKey, np.ndarray]] = {}
+        self.known: dict[Part, Mapping[OrderKey, np.ndarray]] = {}
 
     def read(self, keys: Sequence[OrderKey]) -> dict[OrderKey, np.ndarray]:
-        for part in self.ensemble.parts:
-            if any(key in part[0] and key not in self.known for key in keys):
-                made = self.ensemble.shelf.keep(self._made(part))
-                self.known.update(dict.fromkeys(part[0], made))
-        return {key: self.known[key][key] for key in keys}
+        kept = {key: self._kept(part) for part in self.ensemble.parts for key in part[0] if key in keys}
+        return {key: kept[key][key] for key in keys}
 
     def whole(self) -> Mapping[OrderKey, np.ndarray]:
         """Return all of them, stored in memory or on disk."""
-        return self.ensemble.shelf.keep_parts(self._made(part) for part in self.ensemble.parts)
+        return joined([self._kept(part) for part in self.ensemble.parts])
+
+    def _kept(self, part: Part) -> Mapping[OrderKey, np.ndarray]:
+        if part not in self.known:
+            self.known[part] = self.ensemble.shelf.keep(self._made(part))
+        return self.known[part]
 
     def _made(self, part: Part) -> dict[OrderKey, np.ndarray]:
         order, moments = part
@@ -289,18 +317,15 @@ class Near(ReadTogether):
     def _few(self, part: Part, change: bool = False) -> Iterator[tuple[OrderKey, np.ndarray]]:
         """Return order parameters that are not moments, or their changes, in the computed columns."""
         order, moments = part
-        training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
         columns, resolved = self._columns(part), self.resolved
         if columns is not None:
-            assert isinstance(resolved, Resolved), "otherwise all columns exist"
             resolved = _among(columns, resolved)
         table = _sum(self.ensemble, self.terms, moments, columns)
         if self.mean is None:
             base, moving = table, {key: np.zeros_like(value) for key, value in table.items()}
         else:
             base, moving = dict(self.mean.moments(moments, columns)), table
-        run = _moved_order(training, _are_few(shapes))
-        made = run(base, moving, p, resolved, shapes=shapes, keys=order, change=change)
+        made, _ = self.ensemble.run_order(base, moving, resolved, order, change)
         return ((key, np.asarray(value)) for key, value in made.items())
 
     def __iter__(self) -> Iterator[OrderKey]:
@@ -391,7 +416,7 @@ def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
 @lru_cache(maxsize=64)
 def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
     """Return some order parameters, from their moments, shifted to first order in a change of the moments, or only the
-    shift; compiled once for each choice."""
+    shift, and the noises that carry responses; compiled once for each choice."""
 
     def moved(
         moments: Moments,
@@ -401,28 +426,30 @@ def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
         shapes: Shapes,
         keys: tuple[OrderKey, ...],
         change: bool,
+        noting: bool,
     ) -> Any:
         def order(moments: Moments) -> Any:
             return _order_of(training, moments, p, resolved, shapes, keys)
 
-        made, moves = jax.jvp(order, (moments,), (moving,))
-        return {key: moves[key] if change else made[key] + moves[key] for key in keys}
+        if not keys:  # the noises alone
+            return order(moments)
+        made, moves, noted = jax.jvp(order, (moments,), (moving,), has_aux=True)
+        return {key: moves[key] if change else made[key] + moves[key] for key in keys}, noted if noting else ()
 
-    return compiled(moved, quickly=quickly, static=("shapes", "keys", "change"))
+    return compiled(moved, quickly=quickly, static=("shapes", "keys", "change", "noting"))
 
 
 def _order_of(
     training: SampledPass,
     moments: Moments,
     p: Point,
-    resolved: Resolved | float,
+    resolved: Resolved,
     shapes: Shapes,
     keys: tuple[OrderKey, ...],
-) -> Any:
-    few = None
-    if isinstance(resolved, Resolved):
-        resolved = Resolved(resolved.chosen, resolved.columns)  # what one trace has made is not there in another
-        few = resolved.columns
+) -> tuple[Any, list[Any]]:
+    # what one trace has made is not there in another
+    resolved = Resolved(resolved.chosen, resolved.columns, resolved.tolerance)
+    few = resolved.columns
 
     def nothing(key: OrderKey, shape: tuple[int, ...]) -> Any:
         return jnp.zeros(shape if few is None or not over_noises(key) else (shape[0], len(few)))
@@ -430,15 +457,7 @@ def _order_of(
     # of what is not there nothing is made that is asked for: the compiler leaves it out
     every = {key: moments[key] if key in moments else nothing(key, shape) for key, shape in shapes}
     made = training.order_parameters(every, p, tolerance=resolved)
-    return {key: made[key] for key in keys}
-
-
-def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, mean: PassSum) -> Any:
-    """Return the recorded pivots of the noises of each random matrix, from the moments that they need."""
-    names = tuple(key for key, _ in shapes)
-    read = _noted_by(training, _layout_of(p), shapes)
-    wanted = tuple(key for key in names if any(key in keys for keys in read.values()))
-    return _compiled_notes(training, _are_few(shapes))(mean.moments(wanted), p, tolerance, shapes=shapes)
+    return {key: made[key] for key in keys}, resolved.noted
 
 
 # what follows depends on shapes alone, so that it is traced once for all seeds and all values of parameters
@@ -480,24 +499,11 @@ def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any
     """Return the moments on which the records of each factor of noises depend."""
 
     def left_of(p: Point, table: Moments) -> Any:
-        return {("left", k): left for k, (*_, left) in enumerate(_notes(training, table, p, 0.0))}
+        resolved = Resolved()
+        training.order_parameters(table, p, tolerance=resolved)
+        return {("left", k): left for k, (*_, left) in enumerate(resolved.noted)}
 
     return _read_by(left_of, _laid_out(layout), _arrays(shapes))
-
-
-def _notes(training: SampledPass, moments: Mapping[OrderKey, Any], p: Point, tolerance: Any) -> list[Any]:
-    noting = PivotRecorder(tolerance)
-    training.order_parameters(moments, p, tolerance=noting)
-    return noting.noted
-
-
-@lru_cache(maxsize=64)
-def _compiled_notes(training: SampledPass, quickly: bool) -> Callable[..., Any]:
-    def noted(moments: Moments, p: Point, tolerance: float, shapes: Shapes) -> Any:
-        every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
-        return _notes(training, every, p, tolerance)
-
-    return compiled(noted, quickly=quickly, static=("shapes",))
 
 
 def _are_few(shapes: Shapes) -> bool:

@@ -176,10 +176,10 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
     deviations = _deviations(mean, half, replicas.wholes, replicas.halved, share) + replicas.left_out
     resolved = min(LARGEST_CUTOFF, max(LEAST_CUTOFF, RESPONSE_CUTOFF * replicas.directions))
     kept = resolved / (plan.replicas * plan.sites) if how.tolerance is None else how.tolerance
-    noises = ensemble.resolved(mean, kept)
-    order = ensemble.order([(1.0, mean)], noises).whole()
+    central = ensemble.resolved(mean, kept)
+    order, noises = central.whole(), central.resolved
     varied = [ensemble.moved(mean, terms, noises) for terms in deviations]
-    varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, kept / FINER)))
+    varied.append(ensemble.resolved(mean, kept / FINER))
     errors = _errors(ensemble, [*deviations, [(doubt, mean), (-doubt, half)]])
     rank_effect = None
     if moved:

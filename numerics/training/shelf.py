@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import tempfile
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -36,13 +36,6 @@ class Shelf:
         self.room -= size
         return True
 
-    def keep_parts(self, parts: Iterable[Mapping[K, np.ndarray]]) -> Mapping[K, np.ndarray]:
-        """Store several tables as one; each is stored before the next is computed."""
-        kept = [self.keep(part) for part in parts]
-        if any(isinstance(part, _OnDisk) for part in kept):
-            return ChainMap(*kept)  # type: ignore[arg-type]  # only read
-        return {key: value for part in kept for key, value in part.items()}
-
     def keep(self, table: Mapping[K, np.ndarray]) -> Mapping[K, np.ndarray]:
         """Store a table; arrays on disk are loaded when they are read."""
         if self.takes(table):
@@ -55,6 +48,13 @@ class Shelf:
             np.save(places[key], value)
             self.count += 1
         return _OnDisk(self, places)
+
+
+def joined(parts: Sequence[Mapping[K, np.ndarray]]) -> Mapping[K, np.ndarray]:
+    """Return several stored tables as one."""
+    if any(isinstance(part, _OnDisk) for part in parts):
+        return ChainMap(*parts)  # type: ignore[arg-type]  # only read
+    return {key: value for part in parts for key, value in part.items()}
 
 
 def give_back() -> None:

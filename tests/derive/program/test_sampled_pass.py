@@ -274,7 +274,7 @@ def test_responses_move_with_moments_as_their_derivatives_say():
     rows = jnp.concatenate([rows[:4], rows[3:4] + rows[2:3], rows[5:]])  # the fifth is determined by earlier ones
     noise, seen, change, moved = rows @ rows.T, *(random(times, times, seed=k) for k in (1, 2, 3))
     entries = run.Entries(times, 1), (run.Entries(times, 1, 1),), times
-    recorder = run.PivotRecorder(1e-9)
+    recorder = run.Resolved(tolerance=1e-9)
     expected = run.responses(seen, noise, *entries, recorder)[0]
     which, taken, left = (np.asarray(x) for x in recorder.noted[0])
     assert list(taken) == [True, True, True, True, False, True] and np.all(left[taken] > 0)

@@ -331,7 +331,7 @@ def test_responses_need_only_the_noises_that_carry_them(monkeypatch):
         tables.append([dict(found.order), *(dict(one) for one in found.nearby.orders)])
     assert len(made[0].parts) > 1
     monkeypatch.setattr(ensemble_module, "MOST_COLUMNS", 1.0)
-    noises = made[0].resolved(made[0].mean([(1.0, 0)]), 0.02)
+    noises = made[0].resolved(made[0].mean([(1.0, 0)]), 0.02).resolved
     some = [made[0].columns(part, noises) for part in made[0].parts]
     assert any(one is not None for one in some), "there is something to leave out"
     for one, other in zip(*tables, strict=True):

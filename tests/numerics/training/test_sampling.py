@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -20,9 +22,10 @@ from threadpoolctl import threadpool_info
 from derive.codegen import solver_files
 from derive.errors import NumericalError, ParameterError
 from numerics.runtime.keys import OrderKey
-from numerics.runtime.sampled import Carried
+from numerics.runtime.sampled import Carried, Resolved
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_built, load_solver, solve
+from numerics.support import compiling
 from numerics.support.nearby import read
 from numerics.support.precision import in_float64
 from numerics.support.threads import threads_for
@@ -191,7 +194,7 @@ def test_order_parameters_of_a_sum_are_those_of_the_summed_moments(most, room, m
     summed = {key: sum(f * one[key] for f, one in zip(factors, moments, strict=True)) for key in moments[0]}
     expected = training.order_parameters(summed, p, tolerance=1e-3)  # smaller shares amplify rounding
     mean = ensemble.mean([(0.5, 0), (0.5, 1)])
-    near = ensemble.order([(1.0, mean), (0.2, 0), (-0.2, 2)], 1e-3)
+    near = ensemble.order([(1.0, mean), (0.2, 0), (-0.2, 2)], Resolved(tolerance=1e-3))
     assert (len(ensemble.parts) == 1) == (most > 0) and set(near) == set(expected)
     if most == 0:
         sharing = {frozenset(keys) for keys, _ in ensemble.parts}
@@ -476,6 +479,28 @@ def test_other_values_seeds_and_replicas_compile_and_trace_nothing(caplog, monke
     assert any("forward_pass" in line for line in compilations({}, 0))
     monkeypatch.setattr(made, "_read_by", None)
     assert compilations({"alpha": 1.7, "theta": 2.6, "kappa": 0.75}, 1) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "values", "rank", "programs"),
+    [
+        ("lotka_volterra", {}, None, {"forward_pass": 2}),  # the bulk needs no order parameters
+        ("driven_memory", {}, None, {"forward_pass": 2, "chosen": 1, "moved": 1}),
+        ("gated_network", {}, None, {"forward_pass": 2, "chosen": 1, "moved": 1}),
+        ("wide_network", {"P": 2, "B": 2, "T": 8, "D": 2}, 16, {"forward_pass": 3, "chosen": 1, "moved": 1}),
+    ],
+)
+def test_a_first_solution_compiles_a_pass_for_each_size_and_two_more_programs(name, values, rank, programs, caplog):
+    """A pass over all sites, over half of them, and over half of them at twice the rank if it is truncated; moments of
+    a pass; order parameters. A(z) and what else is made of them is evaluated in NumPy."""
+    solver = solver_of(name)
+    compiling.compiled(abs, quickly=True)  # whether the compiler knows its options is asked once
+    jax.clear_caches()
+    with jax.log_compiles(), caplog.at_level(logging.WARNING, logger="jax"):
+        solve(solver, values_of(name, **values), samples=FEW, rank=rank, overlaps=True)
+    lines = [record.getMessage() for record in caplog.records]
+    assert Counter(re.findall(r"^Compiling jit\((.*?)\)", "\n".join(lines), re.MULTILINE)) == programs
 
 
 def test_noise_that_diverges_is_told_apart_from_a_model_that_does():
