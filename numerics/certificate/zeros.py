@@ -63,6 +63,9 @@ FARTHEST = 300.0
 """Largest w at which a lens may end."""
 TIGHTEST = 1e-9
 """Spacing of nodes in w below which a zero lies on the contour."""
+ANCHORED = 0.5
+"""Spacing in w of the real points from which the branch is followed to reported zeros; Newton's method mostly contracts
+from a neighbour."""
 ASIDE = 0.1
 """Distance from a reported zero at which its position is tested, over that to the nearest other zero or bulk edge."""
 OFF = 1e-3
@@ -352,17 +355,43 @@ def _refined(determinant: Determinant, contour: ContourTrace) -> ContourTrace:
     return contour
 
 
-def _counted(
-    determinant: Determinant, gaps: Sequence[Gap], known: Sequence[Sequence[float]], sampled: bool
-) -> list[int]:
-    """Return the number of zeros in each gap. known: the zeros reported there."""
-    lenses = [Lens.around(gap, zs) for gap, zs in zip(gaps, known, strict=True)]
+def _counted(determinant: Determinant, lenses: Sequence[Lens], sampled: bool) -> list[int]:
+    """Return the number of zeros in the gap of each lens."""
     counts = [one.zeros for one in trace(determinant, lenses)]
-    for k, (gap, zs) in enumerate(zip(gaps, known, strict=True)):
-        if sampled and counts[k] != len(zs):
-            (thin,) = trace(determinant, [Lens.around(gap, zs, OPENING / THINNER)])
+    for k, lens in enumerate(lenses):
+        if sampled and counts[k] != lens.known:
+            (thin,) = trace(determinant, [replace(lens, opening=OPENING / THINNER)])
             counts[k] = thin.zeros
     return counts
+
+
+class TestedZero(NamedTuple):
+    """A reported zero whose position is tested, its multiplicity, its distance to the point at which det A(z) is
+    compared, and a real point nearby from which the branch is followed to both.
+    """
+
+    z: float
+    multiplicity: int
+    aside: float
+    anchor: float
+
+
+def tested_zeros(gap: Gap, reported: Sequence[float]) -> list[TestedZero]:
+    """Return the reported zeros in a gap with enough room for a test of their position; zeros ascend."""
+    tight = TOGETHER * gap.unit
+    zeros = [z for k, z in enumerate(reported) if k == 0 or z - reported[k - 1] > tight]
+    ends = [gap.low, *zeros, gap.high]
+    room = [ASIDE * min(z - before, after - z) for before, z, after in zip(ends, zeros, ends[2:], strict=False)]
+    return [
+        TestedZero(z, sum(abs(other - z) <= aside for other in reported), aside, _anchor(gap, z))
+        for z, aside in zip(zeros, room, strict=True)
+        if aside > tight
+    ]
+
+
+def _anchor(gap: Gap, z: float) -> float:
+    """Return the nearest point of a grid in w, so that anchors of one gap mostly coincide."""
+    return float(gap.z(np.array(ANCHORED * round(gap.w(z) / ANCHORED))).real)
 
 
 class Displacement(NamedTuple):
@@ -374,26 +403,23 @@ class Displacement(NamedTuple):
 
 
 def _displaced(
-    determinants: Sequence[Determinant], copies: Sequence[int], gap: Gap, reported: Sequence[float]
+    determinants: Sequence[Determinant], copies: Sequence[int], tested: Sequence[TestedZero]
 ) -> Displacement | None:
-    """Return a reported zero in a gap at which det A(z) does not vanish; None if it vanishes at all of them.
+    """Return the reported zero that is farthest from a zero of det A(z) in units of the allowed distance; None if all
+    are close.
 
     |det A| is proportional to h^m at a small distance h from a zero of multiplicity m.
     """
-    tight = TOGETHER * gap.unit
-    zeros = [z for k, z in enumerate(reported) if k == 0 or z - reported[k - 1] > tight]
-    ends = [gap.low, *zeros, gap.high]
-    room = [ASIDE * min(z - before, after - z) for before, z, after in zip(ends, zeros, ends[2:], strict=False)]
-    tested = [(z, aside) for z, aside in zip(zeros, room, strict=True) if aside > tight]
     if not tested:
         return None
-    z, aside = np.array(tested).T
+    z, multiplicity, aside, anchors = np.array(tested).T
     places = np.concatenate([z, z + aside]) + 0j
+    for one in determinants:
+        one.branch.ask_from(np.tile(anchors, 2), places)
     moduli = sum(n * one.log_modulus(places) for n, one in zip(copies, determinants, strict=True))
     at_zero, beside = np.split(np.asarray(moduli), 2)
-    multiplicity = np.array([sum(abs(other - x) <= h for other in reported) for x, h in tested])
     share = np.exp((at_zero - beside) / multiplicity)
-    worst = int(np.argmax(share))
+    worst = int(np.argmax(np.where(np.isnan(share), 0.0, share)))
     if not share[worst] > OFF:
         return None
     return Displacement(float(z[worst]), float(share[worst] * aside[worst]), float(OFF * aside[worst]))
@@ -423,12 +449,16 @@ def check_outliers(
     if rows > most:
         return replace(check, note=f"A(z) has {rows} rows, more than {most}", seconds=watch.seconds)
     gaps = gaps_outside(problem)
-    known = [[z for z in outliers if gap.holds(z)] for gap in gaps]
+    known = [sorted(z for z in outliers if gap.holds(z)) for gap in gaps]
+    lenses = [Lens.around(gap, zs) for gap, zs in zip(gaps, known, strict=True)]
+    tested = [one for gap, zs in zip(gaps, known, strict=True) for one in tested_zeros(gap, zs)]
     try:
         with threads_for(rows):
-            each = [_counted(determinant, gaps, known, sampled) for determinant in determinants]
+            for one in determinants:  # the bulk at all points of all lenses and at the anchors together
+                one.branch.ask(np.concatenate([*(_contour(lens)[1] for lens in lenses), [x.anchor for x in tested]]))
+            each = [_counted(determinant, lenses, sampled) for determinant in determinants]
             copies = [part.multiplicity for part in parts]
-            displaced = [_displaced(determinants, copies, gap, sorted(zs)) for gap, zs in zip(gaps, known, strict=True)]
+            off = _displaced(determinants, copies, tested)
     except (UncountedZeros, NumericalError, np.linalg.LinAlgError) as error:
         return replace(check, note=f"not decided: {error}", seconds=watch.seconds)
     counts = [sum(n * m for n, m in zip(some, copies, strict=True)) for some in zip(*each, strict=True)]
@@ -441,7 +471,7 @@ def check_outliers(
     )
     if wrong:
         return replace(check, what=f"zeros of det A(z) {wrong[0]}", status="failed")
-    for off in filter(None, displaced):
+    if off is not None:
         what = f"distance of {off.z:.12g} from a zero of det A(z)"
         return replace(check, what=what, value=off.distance, expected=0.0, closeness=off.allowed, status="failed")
     return replace(check, status="passed")
