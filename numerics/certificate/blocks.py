@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -423,10 +423,17 @@ def _taken(stack: Any, point: int) -> Any:
     return stack[point : point + 1] if np.ndim(stack) == 3 else stack
 
 
-def _joined(occupied: np.ndarray) -> list[np.ndarray]:
+def _joined(occupied: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the connected components of the graph with these edges."""
-    joined = occupied | occupied.T | np.eye(len(occupied), dtype=bool)
+    return _components(len(occupied), occupied.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _components(count: int, pattern: bytes) -> tuple[np.ndarray, ...]:
+    """Return the connected components of a graph; cached, because most patterns depend on the declaration alone."""
+    occupied = np.frombuffer(pattern, bool).reshape(count, count)
+    joined = occupied | occupied.T | np.eye(count, dtype=bool)
     label, before = np.arange(len(joined)), np.full(len(joined), -1)
     while not np.array_equal(label, before):  # the smallest label spreads through its group
         label, before = np.where(joined, label, len(joined)).min(axis=1), label
-    return [np.flatnonzero(label == one) for one in sorted(set(label.tolist()))]
+    return tuple(np.flatnonzero(label == one) for one in sorted(set(label.tolist())))

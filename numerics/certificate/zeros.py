@@ -63,13 +63,14 @@ FARTHEST = 300.0
 """Largest w at which a lens may end."""
 TIGHTEST = 1e-9
 """Spacing of nodes in w below which a zero lies on the contour."""
-ANCHORED = 0.5
-"""Spacing in w of the real points from which the branch is followed to reported zeros; Newton's method mostly contracts
-from a neighbour."""
+ANCHORED = 0.25
+"""Spacing in w of the real points from which the branch is followed to reported zeros; Newton's method contracts
+at once from a neighbour."""
 ASIDE = 0.1
 """Distance from a reported zero at which its position is tested, over that to the nearest other zero or bulk edge."""
 OFF = 1e-3
 """Largest error of a zero, in units of that distance."""
+NOWHERE = np.zeros(0, complex)
 TOGETHER = 1e-6
 """Distance in units of length within which reported zeros are a multiple one, and below which no position is tested."""
 
@@ -186,10 +187,7 @@ class Determinant:
     @cached_property
     def rows(self) -> int:
         """The number of rows of A(z)."""
-        if self.problem.probe.sites is not None:
-            return rows_of(self.problem)
-        count = len(self.problem.branch.law.responses)
-        return self.problem.probe.a_matrix(self.problem.p, 1j, np.ones(count), self.order).shape[0]
+        return rows_of(self.problem)
 
     @cached_property
     def empty(self) -> Order:
@@ -228,22 +226,24 @@ class Determinant:
         self.counts = np.array([1.0, *(part.count for part in self.parts)])
         return bare.log_scalar_parts(self.parts) if self.scalar else bare.log_parts(self.parts)
 
-    def log_modulus(self, z: np.ndarray) -> np.ndarray:
-        """Return log |det A(z)|, minus infinity at a zero."""
-        whole = self._blocks(z, responses_along(self.branch, z), self.order)
-        return whole.log_determinants().real
-
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """Return, for each node, log(det A / det A0) and the logarithms of the parts of A0."""
+        return self.beside(z, z[:0])[0]
+
+    def beside(self, z: np.ndarray, aside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return logarithms at nodes, and log |det A| at further points, minus infinity at a zero."""
         self.count += z.size
-        responses = self.branch.responses(z).T.astype(complex)
-        whole = self._blocks(z, responses, self.order)
-        apart = self._apart(whole, z, responses)
-        together = whole.log_determinants() - apart @ self.counts[1:]
-        logarithms = np.column_stack([_wrapped(together), apart])
+        points = np.concatenate([z, aside])
+        responses = self.branch.responses(points).T.astype(complex)
+        whole = self._blocks(points, responses, self.order)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = self._apart(whole, points, responses)
+            total = whole.log_determinants()
+            together = total - apart @ self.counts[1:]
+        logarithms = np.column_stack([_wrapped(together[: z.size]), apart[: z.size]])
         if not np.isfinite(logarithms).all():
             raise UncountedZeros("A(z) is singular on the contour, or not finite")
-        return logarithms
+        return logarithms, total[z.size :].real
 
 
 def responses_along(branch: Branch, z: np.ndarray) -> np.ndarray:
@@ -306,28 +306,37 @@ class ContourTrace:
 
 def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
     """Return log det A(z) along several lenses, with adaptive nodes; raise UncountedZeros if they are too many."""
-    traces = _together(determinant, lenses)
-    for k, one in enumerate(traces):
+    return _completed(determinant, _together(determinant, lenses)[0])
+
+
+def _completed(determinant: Determinant, begun: Sequence[ContourTrace]) -> list[ContourTrace]:
+    """Return contours that end far out and have enough nodes."""
+    traces = list(begun)
+    for k, one in enumerate(begun):
         while one.lens.gap.infinite and not one.ends_far_out:
             lens = replace(one.lens, last=one.lens.last + FARTHER)
             if lens.last > FARTHEST:
                 raise UncountedZeros("the blocks of A(z) do not decouple far out")
-            (one,) = _together(determinant, [lens])
+            ((one,), _) = _together(determinant, [lens])
         if one.lens.gap.infinite:
             one = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
         traces[k] = _refined(determinant, one)
     return traces
 
 
-def _together(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
-    """Evaluate all lenses at their nodes together, because one solve of the bulk serves many points."""
+def _together(
+    determinant: Determinant, lenses: Sequence[Lens], aside: np.ndarray = NOWHERE
+) -> tuple[list[ContourTrace], np.ndarray]:
+    """Evaluate all lenses at their nodes, and log |det A| at further points, together, because one solve of the bulk
+    and one assembly of A(z) serve many points.
+    """
     contours = [_contour(lens) for lens in lenses]
-    logarithms = determinant(np.concatenate([z for _, z in contours]))
+    logarithms, moduli = determinant.beside(np.concatenate([z for _, z in contours]), aside)
     traces, begin = [], 0
     for lens, (nodes, _) in zip(lenses, contours, strict=True):
         traces.append(ContourTrace(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
         begin += nodes.size
-    return traces
+    return traces, moduli
 
 
 @lru_cache(maxsize=256)
@@ -355,14 +364,17 @@ def _refined(determinant: Determinant, contour: ContourTrace) -> ContourTrace:
     return contour
 
 
-def _counted(determinant: Determinant, lenses: Sequence[Lens], sampled: bool) -> list[int]:
-    """Return the number of zeros in the gap of each lens."""
-    counts = [one.zeros for one in trace(determinant, lenses)]
+def _counted(
+    determinant: Determinant, lenses: Sequence[Lens], aside: np.ndarray, sampled: bool
+) -> tuple[list[int], np.ndarray]:
+    """Return the number of zeros in the gap of each lens, and log |det A| at further points."""
+    begun, moduli = _together(determinant, lenses, aside)
+    counts = [one.zeros for one in _completed(determinant, begun)]
     for k, lens in enumerate(lenses):
         if sampled and counts[k] != lens.known:
             (thin,) = trace(determinant, [replace(lens, opening=OPENING / THINNER)])
             counts[k] = thin.zeros
-    return counts
+    return counts, moduli
 
 
 class TestedZero(NamedTuple):
@@ -402,23 +414,19 @@ class Displacement(NamedTuple):
     allowed: float
 
 
-def _displaced(
-    determinants: Sequence[Determinant], copies: Sequence[int], tested: Sequence[TestedZero]
-) -> Displacement | None:
+def _displaced(tested: Sequence[TestedZero], moduli: np.ndarray) -> Displacement | None:
     """Return the reported zero that is farthest from a zero of det A(z) in units of the allowed distance; None if all
     are close.
 
-    |det A| is proportional to h^m at a small distance h from a zero of multiplicity m.
+    |det A| is proportional to h^m at a small distance h from a zero of multiplicity m. moduli: log |det A| at the
+    reported zeros and at the points beside them.
     """
     if not tested:
         return None
-    z, multiplicity, aside, anchors = np.array(tested).T
-    places = np.concatenate([z, z + aside]) + 0j
-    for one in determinants:
-        one.branch.ask_from(np.tile(anchors, 2), places)
-    moduli = sum(n * one.log_modulus(places) for n, one in zip(copies, determinants, strict=True))
-    at_zero, beside = np.split(np.asarray(moduli), 2)
-    share = np.exp((at_zero - beside) / multiplicity)
+    z, multiplicity, aside, _ = np.array(tested).T
+    at_zero, beside = np.split(moduli, 2)
+    with np.errstate(invalid="ignore"):
+        share = np.exp((at_zero - beside) / multiplicity)
     worst = int(np.argmax(np.where(np.isnan(share), 0.0, share)))
     if not share[worst] > OFF:
         return None
@@ -454,11 +462,16 @@ def check_outliers(
     tested = [one for gap, zs in zip(gaps, known, strict=True) for one in tested_zeros(gap, zs)]
     try:
         with threads_for(rows):
-            for one in determinants:  # the bulk at all points of all lenses and at the anchors together
-                one.branch.ask(np.concatenate([*(_contour(lens)[1] for lens in lenses), [x.anchor for x in tested]]))
-            each = [_counted(determinant, lenses, sampled) for determinant in determinants]
-            copies = [part.multiplicity for part in parts]
-            off = _displaced(determinants, copies, tested)
+            at_once = np.concatenate([*(_contour(lens)[1] for lens in lenses), [one.anchor for one in tested]])
+            anchors = np.array([one.anchor for one in tested] * 2)
+            places = np.array([*(one.z for one in tested), *(one.z + one.aside for one in tested)]) + 0j
+            for one in determinants:
+                one.branch.ask(at_once)
+                one.branch.ask_near(anchors, places)
+            results = [_counted(one, lenses, places, sampled) for one in determinants]
+        each, moduli = zip(*results, strict=True)
+        copies = [part.multiplicity for part in parts]
+        off = _displaced(tested, sum(n * one for n, one in zip(copies, moduli, strict=True)))
     except (UncountedZeros, NumericalError, np.linalg.LinAlgError) as error:
         return replace(check, note=f"not decided: {error}", seconds=watch.seconds)
     counts = [sum(n * m for n, m in zip(some, copies, strict=True)) for some in zip(*each, strict=True)]
