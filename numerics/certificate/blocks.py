@@ -44,20 +44,25 @@ class IdentityPlus:
     def shape(self) -> tuple[int, int]:
         return np.shape(self.rest)[-2:] or (self.size, self.size)
 
-    @property
+    @cached_property
     def scaled(self) -> bool:
         """Whether the multiple of the identity is nonzero at all points."""
         return bool(np.asarray(self.scale).all())
+
+    @cached_property
+    def partly_scaled(self) -> bool:
+        """Whether the multiple of the identity is nonzero at some point."""
+        return self.scaled or bool(np.asarray(self.scale).any())
 
     @property
     def is_number(self) -> bool:
         """Whether it is a nonzero multiple of the identity."""
         return not np.ndim(self.rest) and self.scaled
 
-    @property
+    @cached_property
     def occupied(self) -> bool:
         """Whether it is nonzero at some point."""
-        return bool(np.asarray(self.scale).any() or np.asarray(self.rest).any())
+        return self.partly_scaled or bool(np.asarray(self.rest).any())
 
     def at(self, point: int) -> IdentityPlus:
         """The block at one point."""
@@ -167,7 +172,7 @@ class BlockRows:
                     fixed[place] = rest
                 elif np.ndim(rest):
                     others.append((place, rest))
-                if np.any(block.scale):
+                if block.partly_scaled:
                     diagonals.append((place, block.scale))
         dense = np.empty((self.count, *fixed.shape), complex)
         dense[:] = fixed
@@ -247,7 +252,7 @@ class BlockRows:
 
     def _apart(self, row: int, column: int) -> Apart:
         block = self.rows[row][column]
-        scale = self.scalars[:, row, column] if np.any(block.scale) else None
+        scale = self.scalars[:, row, column] if block.partly_scaled else None
         return scale, block.rest if np.ndim(block.rest) else None
 
     @cached_property
@@ -275,7 +280,8 @@ class BlockRows:
         scalars = np.zeros((self.count, len(self.rows), len(self.rows)), complex)
         for i, row in enumerate(self.rows):
             for k, block in enumerate(row):
-                scalars[:, i, k] = np.ravel(block.scale)
+                if block.partly_scaled:
+                    scalars[:, i, k] = np.ravel(block.scale)
         return scalars
 
     def scalar_parts(self) -> list[SummandBlock] | None:

@@ -338,7 +338,7 @@ class Added(Operator):
     parts: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        if any(part.shape != self.shape for _, part in self.parts):
+        if len(self.parts) > 1 and any(part.shape != self.shape for _, part in self.parts[1:]):
             raise ValueError(f"operators of the shapes {[part.shape for _, part in self.parts]} cannot be added")
 
     @property
