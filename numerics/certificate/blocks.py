@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from numerics.runtime.operators import BlockOperator, Identity, Operator
+from numerics.runtime.operators import BlockOperator, Identity, Operator, Zero
 
 ROUNDING = 4e-16
 """Relative rounding up to which one matrix counts as a multiple of another."""
@@ -109,6 +109,8 @@ def blocks_of(operator: Operator, count: int) -> BlockRows:
 
 def _collected(entry: Operator) -> Any:
     """Return a block as a multiple of the identity plus a matrix."""
+    if isinstance(entry, Zero) and entry.shape[0] == entry.shape[1]:
+        return IdentityPlus(entry.shape[0], 0.0)
     scale: Any = None
     rest: Any = None
     for coefficient, part in entry.terms:

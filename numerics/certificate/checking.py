@@ -293,13 +293,18 @@ def _observed(declared: ExpectedMoments, trained: Trained, share: float) -> list
                 break
             allowed = share * max(unit, *map(abs, expected))
             noise = errors[name][time] if errors else [0.0] * len(here)
-            each = zip(here, expected, noise, strict=True)
-            found.append(max((ComparedPair(name, time, x, y, allowed + ERRORS * e) for x, y, e in each), key=_excess))
+            each = [
+                ComparedPair(name, time, x, y, allowed + ERRORS * e)
+                for x, y, e in zip(here, expected, noise, strict=True)
+            ]
+            found.append(each[0] if len(each) == 1 else max(each, key=_excess))
     return found
 
 
 def _first_rows(series: np.ndarray) -> list[list[float]]:
     """Return an observable at the first times: one number per label."""
+    if np.ndim(series) == 1:
+        return [[value] for value in series[: MORE_STEPS + 1].tolist()]
     rows = np.atleast_1d(series)[: MORE_STEPS + 1]
     return rows.reshape(len(rows), -1).tolist()
 

@@ -284,7 +284,7 @@ class ContourTrace:
         """Changes of the logarithms between neighbouring nodes, arguments between -pi and pi."""
         return _wrapped(self.logarithms[1:] - self.logarithms[:-1])
 
-    @property
+    @cached_property
     def unresolved(self) -> np.ndarray:
         """Mask of neighbouring nodes between which a logarithm changes too much, and of the adjacent pairs."""
         wide = np.maximum(np.abs(self.changes.real), np.abs(self.changes.imag)).max(axis=1) > TURN
@@ -292,6 +292,30 @@ class ContourTrace:
         mask[1:] |= wide[:-1]
         mask[:-1] |= wide[1:]
         return mask
+
+    @property
+    def between(self) -> np.ndarray:
+        """Midpoints of unresolved pairs of nodes; raise UncountedZeros if there are too many, or too close ones."""
+        wide = self.unresolved
+        if self.nodes.size + wide.sum() > MOST_NODES:
+            raise UncountedZeros(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
+        if np.min(np.diff(self.nodes)[wide]) < TIGHTEST:
+            raise UncountedZeros("a zero of det A(z) is too close to the end of a contour")
+        midpoints: np.ndarray = (self.nodes[:-1][wide] + self.nodes[1:][wide]) / 2
+        return midpoints
+
+    @property
+    def above(self) -> np.ndarray:
+        """Points at the node of each unresolved pair that is higher above the real axis."""
+        one, other = (self.lens.z(ends[self.unresolved]) for ends in (self.nodes[:-1], self.nodes[1:]))
+        return np.where(one.imag > other.imag, one, other)
+
+    def inserted(self, nodes: np.ndarray, logarithms: np.ndarray) -> ContourTrace:
+        """Return the contour with further nodes."""
+        places = np.concatenate([self.nodes, nodes])
+        order = np.argsort(places, kind="stable")
+        together = np.concatenate([self.logarithms, logarithms])
+        return replace(self, nodes=places[order], logarithms=together[order])
 
     @property
     def zeros(self) -> int:
@@ -319,9 +343,8 @@ def _completed(determinant: Determinant, begun: Sequence[ContourTrace]) -> list[
                 raise UncountedZeros("the blocks of A(z) do not decouple far out")
             ((one,), _) = _together(determinant, [lens])
         if one.lens.gap.infinite:
-            one = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
-        traces[k] = _refined(determinant, one)
-    return traces
+            traces[k] = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
+    return _refined(determinant, traces)
 
 
 def _together(
@@ -346,22 +369,17 @@ def _contour(lens: Lens) -> tuple[np.ndarray, np.ndarray]:
     return nodes, lens.z(nodes)
 
 
-def _refined(determinant: Determinant, contour: ContourTrace) -> ContourTrace:
-    while (wide := contour.unresolved).any():
-        if contour.nodes.size + wide.sum() > MOST_NODES:
-            raise UncountedZeros(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
-        if np.min(np.diff(contour.nodes)[wide]) < TIGHTEST:
-            raise UncountedZeros("a zero of det A(z) is too close to the end of a contour")
-        between = (contour.nodes[:-1][wide] + contour.nodes[1:][wide]) / 2
-        z, beside = (
-            contour.lens.z(between),
-            [contour.lens.z(ends[wide]) for ends in (contour.nodes[:-1], contour.nodes[1:])],
-        )
-        determinant.branch.ask_from(np.where(beside[0].imag > beside[1].imag, *beside), z)
-        logarithms = np.concatenate([contour.logarithms, determinant(z)])
-        order = np.argsort(np.concatenate([contour.nodes, between]), kind="stable")
-        contour = replace(contour, nodes=np.concatenate([contour.nodes, between])[order], logarithms=logarithms[order])
-    return contour
+def _refined(determinant: Determinant, contours: Sequence[ContourTrace]) -> list[ContourTrace]:
+    """Return contours with nodes inserted where a logarithm changes too much, those of all contours together."""
+    found = list(contours)
+    while wide := [k for k, one in enumerate(found) if one.unresolved.any()]:
+        between = [found[k].between for k in wide]
+        z = [found[k].lens.z(nodes) for k, nodes in zip(wide, between, strict=True)]
+        determinant.branch.ask_from(np.concatenate([found[k].above for k in wide]), np.concatenate(z))
+        logarithms = np.split(determinant(np.concatenate(z)), np.cumsum([nodes.size for nodes in between])[:-1])
+        for k, nodes, values in zip(wide, between, logarithms, strict=True):
+            found[k] = found[k].inserted(nodes, values)
+    return found
 
 
 def _counted(
@@ -462,12 +480,13 @@ def check_outliers(
     tested = [one for gap, zs in zip(gaps, known, strict=True) for one in tested_zeros(gap, zs)]
     try:
         with threads_for(rows):
-            at_once = np.concatenate([*(_contour(lens)[1] for lens in lenses), [one.anchor for one in tested]])
-            anchors = np.array([one.anchor for one in tested] * 2)
             places = np.array([*(one.z for one in tested), *(one.z + one.aside for one in tested)]) + 0j
-            for one in determinants:
-                one.branch.ask(at_once)
-                one.branch.ask_near(anchors, places)
+            if tested:
+                anchors = np.array([one.anchor for one in tested] * 2)
+                at_once = np.concatenate([anchors, *(_contour(lens)[1] for lens in lenses)])
+                for determinant in determinants:
+                    determinant.branch.ask(at_once)
+                    determinant.branch.ask_near(anchors, places)
             results = [_counted(one, lenses, places, sampled) for one in determinants]
         each, moduli = zip(*results, strict=True)
         copies = [part.multiplicity for part in parts]
