@@ -300,15 +300,15 @@ def spectra(
     certify = options.certify
     certifier = None if certify is False else Certifier(solver, values, trained, certify is True)
     path, overlaps = _along(options), options.overlaps is True
-    for number, matrix in enumerate(chosen):
-        tell(number / len(chosen), f"spectrum of layer {matrix.label}" if matrix.label else "bulk and outliers")
-        if matrix.probe not in bare:
-            share = part(tell, number / len(chosen), (number + 1) / len(chosen))
-            known = (problems or {}).get(matrix.probe)
-            with threads_for(trained.rows), report_singular():
+    with threads_for(trained.rows), report_singular():
+        for number, matrix in enumerate(chosen):
+            tell(number / len(chosen), f"spectrum of layer {matrix.label}" if matrix.label else "bulk and outliers")
+            if matrix.probe not in bare:
+                share = part(tell, number / len(chosen), (number + 1) / len(chosen))
+                known = (problems or {}).get(matrix.probe)
                 bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, known, share, certifier)
-        layer = replace(bare[matrix.probe], label=matrix.label, curve=matrix.curve)
-        found.append(_shifted(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
+            layer = replace(bare[matrix.probe], label=matrix.label, curve=matrix.curve)
+            found.append(_shifted(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
     errors = trained.errors
     observed = solver.setting.observables

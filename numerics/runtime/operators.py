@@ -6,7 +6,7 @@ or has one entry per point if A(z) is evaluated at many points at once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -25,7 +25,7 @@ Shape = tuple[int, int]
 Term = tuple[Coefficient, "Operator"]
 
 
-class Operator(ABC):
+class Operator:  # not an ABC, whose instances take several times as long to recognise
     """A linear operator of a known shape; sums and products of operators are operators."""
 
     __array_ufunc__ = None  # NumPy arrays defer arithmetic to operators
