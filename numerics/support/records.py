@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-
 PLAIN = frozenset((type(None), bool, int, float, str))
 """Types of values without arrays; most values are of these."""
 
