@@ -47,22 +47,22 @@ class IdentityPlus:
     @cached_property
     def scaled(self) -> bool:
         """Whether the multiple of the identity is nonzero at all points."""
-        return bool(np.asarray(self.scale).all())
+        return bool(self.scale.all()) if isinstance(self.scale, np.ndarray) else bool(self.scale)
 
     @cached_property
     def partly_scaled(self) -> bool:
         """Whether the multiple of the identity is nonzero at some point."""
-        return self.scaled or bool(np.asarray(self.scale).any())
+        return _is_occupied(self.scale)
 
     @property
     def is_number(self) -> bool:
         """Whether it is a nonzero multiple of the identity."""
-        return not np.ndim(self.rest) and self.scaled
+        return not isinstance(self.rest, np.ndarray) and self.scaled
 
     @cached_property
     def occupied(self) -> bool:
         """Whether it is nonzero at some point."""
-        return self.partly_scaled or bool(np.asarray(self.rest).any())
+        return self.partly_scaled or _is_occupied(self.rest)
 
     def at(self, point: int) -> IdentityPlus:
         """The block at one point."""
@@ -99,6 +99,11 @@ class IdentityPlus:
 
     def __truediv__(self, other: Any) -> IdentityPlus:
         return self.__mul__(1 / other)
+
+
+def _is_occupied(value: Any) -> bool:
+    """Return whether a number or some entry of an array is nonzero."""
+    return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
 
 
 def blocks_of(operator: Operator, count: int) -> BlockRows:
@@ -213,9 +218,10 @@ class BlockRows:
         """Return (row, column) of scalar blocks that can be eliminated together, diagonal ones first."""
         pivots: list[tuple[int, int]] = []
         places = range(len(self.rows) if self.diagonal else 0)
+        occupied = self.occupied
         numbers = [(i, k) for i in places for k in places if self.rows[i][k].is_number]
         for i, k in sorted(numbers, key=lambda place: place[0] != place[1]):
-            if not any(self.occupied[i][column] or self.occupied[row][k] for row, column in pivots):
+            if not any(occupied[i][column] or occupied[row][k] for row, column in pivots):
                 pivots.append((i, k))
         return pivots
 
