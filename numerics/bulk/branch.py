@@ -45,7 +45,7 @@ BETWEEN, SURE = 4, 0.03
 """Of many real points one in BETWEEN is followed from infinity. The others are interpolated, and accepted if the first
 Newton correction is below SURE (relative)."""
 QUADRATIC = 1e-12
-"""Largest relative error of responses after two steps of Newton's method, extrapolated from the sizes of both."""
+"""Largest relative error of responses after two steps of Newton's method, estimated from the sizes of both."""
 AROUND = (1.0, 0.1, 10.0)
 """Heights of intermediate points, in units of |z|, by which a point is approached when the straight path fails."""
 SMALL, GROUP = 30, 4
@@ -478,9 +478,14 @@ class Branch:
             return
         near, goal = (np.array(some, complex) for some in zip(*missing, strict=True))
         r, tangent = self._tangents_at(near)
+        better = r + tangent * (goal - near)[:, None]
         with np.errstate(all="ignore"):
-            better, first, last, _ = self.kernel(goal, r + tangent * (goal - near)[:, None], np.abs(r))
-            sure = (first < SURE) & ((last < 0.1 * first) | (first < 1e-8)) & (last * (last / first) ** 2 < QUADRATIC)
+            for _ in range(2):
+                better, first, last, _ = self.kernel(goal, better, np.abs(r))
+                contracts = (first < SURE) & ((last < 0.1 * first) | (first < 1e-8))
+                sure = contracts & (last * (last / np.maximum(first, 1e-300)) ** 2 < QUADRATIC)
+                if not (contracts & ~sure).any():
+                    break
         self._known.update((b, row.real + 0j) for b, row, kept in zip(goal.tolist(), better, sure, strict=True) if kept)
         self.ask_from(near[~sure], goal[~sure])
 
@@ -496,6 +501,10 @@ class Branch:
     def _tangents(self) -> dict[complex, np.ndarray]:
         """Cache of derivatives of the responses by point."""
         return {}
+
+    def knows(self, z: np.ndarray) -> bool:
+        """Return whether the responses at all points are cached."""
+        return all(x in self._known for x in z.tolist())
 
     def ask_from(self, begin: np.ndarray, z: np.ndarray) -> None:
         """Solve for the responses at points of the upper half plane and cache them; skip points that fail.

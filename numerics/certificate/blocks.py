@@ -420,7 +420,7 @@ def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
     one, two = block.rest, other.rest
     if np.ndim(one) != 2 or np.ndim(two) != 2:
         return None
-    place = np.unravel_index(np.argmax(np.abs(two)), two.shape)
+    place = divmod(int(np.abs(two).argmax()), two.shape[1])
     share = float(one[place] / two[place]) if two[place] else 0.0
     if share == 0 or np.max(np.abs(one - share * two)) > ROUNDING * np.max(np.abs(one)):
         return None

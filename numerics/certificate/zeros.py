@@ -374,9 +374,10 @@ def _refined(determinant: Determinant, contours: Sequence[ContourTrace]) -> list
     found = list(contours)
     while wide := [k for k, one in enumerate(found) if one.unresolved.any()]:
         between = [found[k].between for k in wide]
-        z = [found[k].lens.z(nodes) for k, nodes in zip(wide, between, strict=True)]
-        determinant.branch.ask_from(np.concatenate([found[k].above for k in wide]), np.concatenate(z))
-        logarithms = np.split(determinant(np.concatenate(z)), np.cumsum([nodes.size for nodes in between])[:-1])
+        z = np.concatenate([found[k].lens.z(nodes) for k, nodes in zip(wide, between, strict=True)])
+        if not determinant.branch.knows(z):
+            determinant.branch.ask_from(np.concatenate([found[k].above for k in wide]), z)
+        logarithms = np.split(determinant(z), np.cumsum([nodes.size for nodes in between])[:-1])
         for k, nodes, values in zip(wide, between, logarithms, strict=True):
             found[k] = found[k].inserted(nodes, values)
     return found
@@ -432,7 +433,7 @@ class Displacement(NamedTuple):
     allowed: float
 
 
-def _displaced(tested: Sequence[TestedZero], moduli: np.ndarray) -> Displacement | None:
+def displacement(tested: Sequence[TestedZero], moduli: np.ndarray) -> Displacement | None:
     """Return the reported zero that is farthest from a zero of det A(z) in units of the allowed distance; None if all
     are close.
 
@@ -490,7 +491,7 @@ def check_outliers(
             results = [_counted(one, lenses, places, sampled) for one in determinants]
         each, moduli = zip(*results, strict=True)
         copies = [part.multiplicity for part in parts]
-        off = _displaced(tested, sum(n * one for n, one in zip(copies, moduli, strict=True)))
+        off = displacement(tested, sum(n * one for n, one in zip(copies, moduli, strict=True)))
     except (UncountedZeros, NumericalError, np.linalg.LinAlgError) as error:
         return replace(check, note=f"not decided: {error}", seconds=watch.seconds)
     counts = [sum(n * m for n, m in zip(some, copies, strict=True)) for some in zip(*each, strict=True)]
