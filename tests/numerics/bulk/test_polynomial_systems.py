@@ -54,7 +54,7 @@ def test_slopes_that_are_not_zero_act_as_their_matrix():
 
 @pytest.mark.parametrize("z", [3.02, 3.6, 2.001])
 def test_responses_next_to_a_known_point_lie_on_the_physical_branch(z):
-    """The semicircle law, r = (z - sqrt(z^2 - 4)) / 2: Newton's method from the tangent at 3 in two steps, in four, or a
+    """The semicircle law, r = (z - sqrt(z^2 - 4)) / 2: two steps of Newton's method from the tangent at 3, four, or a
     continuation where it does not contract at once.
     """
     branch = Branch(BulkLaw(("r",), 0, lambda p: ((("1", 1), ("z r", -1), ("r r", 1)),)), Point())
