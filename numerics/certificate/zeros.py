@@ -407,7 +407,7 @@ class TestedZero(NamedTuple):
     anchor: float
 
 
-def tested_zeros(gap: Gap, reported: Sequence[float]) -> list[TestedZero]:
+def isolated_zeros(gap: Gap, reported: Sequence[float]) -> list[TestedZero]:
     """Return the reported zeros in a gap with enough room for a test of their position; zeros ascend."""
     tight = TOGETHER * gap.unit
     zeros = [z for k, z in enumerate(reported) if k == 0 or z - reported[k - 1] > tight]
@@ -478,7 +478,7 @@ def check_outliers(
     gaps = gaps_outside(problem)
     known = [sorted(z for z in outliers if gap.holds(z)) for gap in gaps]
     lenses = [Lens.around(gap, zs) for gap, zs in zip(gaps, known, strict=True)]
-    tested = [one for gap, zs in zip(gaps, known, strict=True) for one in tested_zeros(gap, zs)]
+    tested = [one for gap, zs in zip(gaps, known, strict=True) for one in isolated_zeros(gap, zs)]
     try:
         with threads_for(rows):
             places = np.array([*(one.z for one in tested), *(one.z + one.aside for one in tested)]) + 0j

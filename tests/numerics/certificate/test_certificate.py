@@ -62,7 +62,7 @@ from numerics.certificate.zeros import (
     check_outliers,
     displacement,
     gaps_outside,
-    tested_zeros,
+    isolated_zeros,
     trace,
 )
 from numerics.outliers.edges import undecided_edges
@@ -289,7 +289,7 @@ def test_an_outlier_that_is_no_zero_fails(spiked, off):
 
 def test_an_outlier_that_is_no_zero_fails_beside_one_that_is():
     """Two spikes of a Wigner matrix, with outliers t + 1/t; det A(z) is not a number at a third point."""
-    tested = tested_zeros(Gap(2.0, math.inf, 4.0), [2.5, 4.25, 6.0])
+    tested = isolated_zeros(Gap(2.0, math.inf, 4.0), [2.5, 4.25, 6.0])
     beside = [math.log(one.aside) for one in tested]
     assert displacement(tested, np.array([-math.inf, -math.inf, math.nan, *beside])) is None
     off = displacement(tested, np.array([-math.inf, math.log(0.01), math.nan, *beside]))
