@@ -300,15 +300,17 @@ def spectra(
     certify = options.certify
     certifier = None if certify is False else Certifier(solver, values, trained, certify is True)
     path, overlaps = _along(options), options.overlaps is True
-    for number, matrix in enumerate(chosen):
-        tell(number / len(chosen), f"spectrum of layer {matrix.label}" if matrix.label else "bulk and outliers")
-        if matrix.probe not in bare:
-            share = part(tell, number / len(chosen), (number + 1) / len(chosen))
-            known = (problems or {}).get(matrix.probe)
-            with threads_for(trained.rows), report_singular():
+    with threads_for(trained.rows), report_singular():
+        for number, matrix in enumerate(chosen):
+            tell(number / len(chosen), f"spectrum of layer {matrix.label}" if matrix.label else "bulk and outliers")
+            if matrix.probe not in bare:
+                share = part(tell, number / len(chosen), (number + 1) / len(chosen))
+                known = (problems or {}).get(matrix.probe)
                 bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, known, share, certifier)
-        layer = replace(bare[matrix.probe], label=matrix.label, curve=matrix.curve)
-        found.append(_shifted(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
+            layer = bare[matrix.probe]
+            if (layer.label, layer.curve) != (matrix.label, matrix.curve):
+                layer = replace(layer, label=matrix.label, curve=matrix.curve)
+            found.append(_shifted(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
     errors = trained.errors
     observed = solver.setting.observables
@@ -375,6 +377,7 @@ def _layer(
     bulk_moments = moments(branch, MOMENTS)
     layer = Layer(
         label=matrix.label,
+        curve=matrix.curve,
         law=law,
         outliers=read_only(without_bias),
         outlier_errors=None if errors is None else read_only(errors),

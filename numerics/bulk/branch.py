@@ -44,6 +44,8 @@ GROUPS = 2**18
 BETWEEN, SURE = 4, 0.03
 """Of many real points one in BETWEEN is followed from infinity. The others are interpolated, and accepted if the first
 Newton correction is below SURE (relative)."""
+QUADRATIC = 1e-12
+"""Largest relative error of responses after two steps of Newton's method, estimated from the sizes of both."""
 AROUND = (1.0, 0.1, 10.0)
 """Heights of intermediate points, in units of |z|, by which a point is approached when the straight path fails."""
 SMALL, GROUP = 30, 4
@@ -462,6 +464,47 @@ class Branch:
             return
         goal, begin = (np.array(some, complex) for some in zip(*pairs, strict=True))
         self._ask_from(begin, goal, real=True)
+
+    @in_float64
+    def ask_near(self, begin: np.ndarray, x: np.ndarray) -> None:
+        """Solve for the responses at real points outside the bulk, each from the tangent at a real point nearby, and
+        cache them.
+
+        Points at which Newton's method does not contract at once are followed by `ask_from`.
+        """
+        pairs = [(a, b) for a, b in zip(begin.tolist(), x.tolist(), strict=True) if a in self._known]
+        missing = [(a, b) for a, b in pairs if b not in self._known and np.all(self._known[a].imag == 0)]
+        if not missing:
+            return
+        near, goal = (np.array(some, complex) for some in zip(*missing, strict=True))
+        r, tangent = self._tangents_at(near)
+        better = r + tangent * (goal - near)[:, None]
+        with np.errstate(all="ignore"):
+            for _ in range(2):
+                better, first, last, _ = self.kernel(goal, better, np.abs(r))
+                contracts = (first < SURE) & ((last < 0.1 * first) | (first < 1e-8))
+                sure = contracts & (last * (last / np.maximum(first, 1e-300)) ** 2 < QUADRATIC)
+                if not (contracts & ~sure).any():
+                    break
+        self._known.update((b, row.real + 0j) for b, row, kept in zip(goal.tolist(), better, sure, strict=True) if kept)
+        self.ask_from(near[~sure], goal[~sure])
+
+    def _tangents_at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the cached responses at real points and their derivatives with respect to z."""
+        missing = [a for a in dict.fromkeys(x.tolist()) if a not in self._tangents]
+        if missing:
+            r = np.array([self._known[a] for a in missing])
+            self._tangents.update(zip(missing, self.kernel(np.array(missing), r, np.abs(r))[3], strict=True))
+        return np.array([self._known[a] for a in x.tolist()]), np.array([self._tangents[a] for a in x.tolist()])
+
+    @cached_property
+    def _tangents(self) -> dict[complex, np.ndarray]:
+        """Cache of derivatives of the responses by point."""
+        return {}
+
+    def knows(self, z: np.ndarray) -> bool:
+        """Return whether the responses at all points are cached."""
+        return all(x in self._known for x in z.tolist())
 
     def ask_from(self, begin: np.ndarray, z: np.ndarray) -> None:
         """Solve for the responses at points of the upper half plane and cache them; skip points that fail.

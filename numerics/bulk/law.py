@@ -6,7 +6,7 @@ It is evaluated and integrated without the bulk equations, so a saved result con
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -257,6 +257,16 @@ class SpectralLaw:
 
     def moments(self, count: int) -> np.ndarray:
         """Return the moments of orders 0, 1, ..., by quadrature."""
+        if count not in self._moments:
+            self._moments[count] = self._integrated(count)
+        return self._moments[count].copy()
+
+    @cached_property
+    def _moments(self) -> dict[int, np.ndarray]:
+        """Moments by their number: solutions with the same bulk share its law."""
+        return {}
+
+    def _integrated(self, count: int) -> np.ndarray:
         points, weights = np.array(self.atoms).reshape(-1, 2).T
         total = weights @ np.vander(points, count, increasing=True)
         return total + sum(panel.moments(count) for panel in self.panels.panels)

@@ -27,9 +27,9 @@ def moments(branch: Branch, count: int, like: Branch | None = None) -> list[floa
 
     like: a branch with nearly the same spectrum whose contour can be reused.
     """
-    exact = exact_moments(branch, count)
+    exact = _rounded(branch.law, branch.own, count) if branch.eliminated else None
     if exact is not None:
-        return [float(m) for m in exact]
+        return list(exact)
     return [float(m) for m in series_moments(branch, count, like)]
 
 
@@ -41,6 +41,12 @@ def exact_moments(branch: Branch, count: int) -> list[Fraction] | None:
     """
     moments = _from_curve(branch.law, branch.own, count) if branch.eliminated else None
     return None if moments is None else list(moments)
+
+
+@lru_cache(maxsize=256)
+def _rounded(law: BulkLaw, p: Point, count: int) -> tuple[float, ...] | None:
+    exact = _from_curve(law, p, count)
+    return None if exact is None else tuple(map(float, exact))
 
 
 @lru_cache(maxsize=256)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from numerics.runtime.operators import BlockOperator, Identity, Operator
+from numerics.runtime.operators import BlockOperator, Identity, Operator, Zero
 
 ROUNDING = 4e-16
 """Relative rounding up to which one matrix counts as a multiple of another."""
@@ -44,20 +44,25 @@ class IdentityPlus:
     def shape(self) -> tuple[int, int]:
         return np.shape(self.rest)[-2:] or (self.size, self.size)
 
-    @property
+    @cached_property
     def scaled(self) -> bool:
         """Whether the multiple of the identity is nonzero at all points."""
-        return bool(np.asarray(self.scale).all())
+        return bool(self.scale.all()) if isinstance(self.scale, np.ndarray) else bool(self.scale)
+
+    @cached_property
+    def partly_scaled(self) -> bool:
+        """Whether the multiple of the identity is nonzero at some point."""
+        return _is_occupied(self.scale)
 
     @property
     def is_number(self) -> bool:
         """Whether it is a nonzero multiple of the identity."""
-        return not np.ndim(self.rest) and self.scaled
+        return not isinstance(self.rest, np.ndarray) and self.scaled
 
-    @property
+    @cached_property
     def occupied(self) -> bool:
         """Whether it is nonzero at some point."""
-        return bool(np.asarray(self.scale).any() or np.asarray(self.rest).any())
+        return self.partly_scaled or _is_occupied(self.rest)
 
     def at(self, point: int) -> IdentityPlus:
         """The block at one point."""
@@ -96,6 +101,11 @@ class IdentityPlus:
         return self.__mul__(1 / other)
 
 
+def _is_occupied(value: Any) -> bool:
+    """Return whether a number or some entry of an array is nonzero."""
+    return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
+
+
 def blocks_of(operator: Operator, count: int) -> BlockRows:
     """Return A(z) at many points as blocks, from its operator whose coefficients have one entry per point."""
     rows = operator.rows if isinstance(operator, BlockOperator) else ((operator,),)
@@ -104,6 +114,8 @@ def blocks_of(operator: Operator, count: int) -> BlockRows:
 
 def _collected(entry: Operator) -> Any:
     """Return a block as a multiple of the identity plus a matrix."""
+    if isinstance(entry, Zero) and entry.shape[0] == entry.shape[1]:
+        return IdentityPlus(entry.shape[0], 0.0)
     scale: Any = None
     rest: Any = None
     for coefficient, part in entry.terms:
@@ -167,7 +179,7 @@ class BlockRows:
                     fixed[place] = rest
                 elif np.ndim(rest):
                     others.append((place, rest))
-                if np.any(block.scale):
+                if block.partly_scaled:
                     diagonals.append((place, block.scale))
         dense = np.empty((self.count, *fixed.shape), complex)
         dense[:] = fixed
@@ -206,9 +218,10 @@ class BlockRows:
         """Return (row, column) of scalar blocks that can be eliminated together, diagonal ones first."""
         pivots: list[tuple[int, int]] = []
         places = range(len(self.rows) if self.diagonal else 0)
+        occupied = self.occupied
         numbers = [(i, k) for i in places for k in places if self.rows[i][k].is_number]
         for i, k in sorted(numbers, key=lambda place: place[0] != place[1]):
-            if not any(self.occupied[i][column] or self.occupied[row][k] for row, column in pivots):
+            if not any(occupied[i][column] or occupied[row][k] for row, column in pivots):
                 pivots.append((i, k))
         return pivots
 
@@ -247,7 +260,7 @@ class BlockRows:
 
     def _apart(self, row: int, column: int) -> Apart:
         block = self.rows[row][column]
-        scale = self.scalars[:, row, column] if np.any(block.scale) else None
+        scale = self.scalars[:, row, column] if block.partly_scaled else None
         return scale, block.rest if np.ndim(block.rest) else None
 
     @cached_property
@@ -275,7 +288,8 @@ class BlockRows:
         scalars = np.zeros((self.count, len(self.rows), len(self.rows)), complex)
         for i, row in enumerate(self.rows):
             for k, block in enumerate(row):
-                scalars[:, i, k] = np.ravel(block.scale)
+                if block.partly_scaled:
+                    scalars[:, i, k] = np.ravel(block.scale)
         return scalars
 
     def scalar_parts(self) -> list[SummandBlock] | None:
@@ -406,7 +420,7 @@ def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
     one, two = block.rest, other.rest
     if np.ndim(one) != 2 or np.ndim(two) != 2:
         return None
-    place = np.unravel_index(np.argmax(np.abs(two)), two.shape)
+    place = divmod(int(np.abs(two).argmax()), two.shape[1])
     share = float(one[place] / two[place]) if two[place] else 0.0
     if share == 0 or np.max(np.abs(one - share * two)) > ROUNDING * np.max(np.abs(one)):
         return None
@@ -423,10 +437,17 @@ def _taken(stack: Any, point: int) -> Any:
     return stack[point : point + 1] if np.ndim(stack) == 3 else stack
 
 
-def _joined(occupied: np.ndarray) -> list[np.ndarray]:
+def _joined(occupied: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the connected components of the graph with these edges."""
-    joined = occupied | occupied.T | np.eye(len(occupied), dtype=bool)
+    return _components(len(occupied), occupied.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _components(count: int, pattern: bytes) -> tuple[np.ndarray, ...]:
+    """Return the connected components of a graph; cached, because most patterns depend on the declaration alone."""
+    occupied = np.frombuffer(pattern, bool).reshape(count, count)
+    joined = occupied | occupied.T | np.eye(count, dtype=bool)
     label, before = np.arange(len(joined)), np.full(len(joined), -1)
     while not np.array_equal(label, before):  # the smallest label spreads through its group
         label, before = np.where(joined, label, len(joined)).min(axis=1), label
-    return [np.flatnonzero(label == one) for one in sorted(set(label.tolist()))]
+    return tuple(np.flatnonzero(label == one) for one in sorted(set(label.tolist())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from numerics.certificate.declared import MORE_STEPS, STEPS
 from numerics.certificate.expected import ExpectedMoments, expected_at
 from numerics.certificate.records import Certificate, CertificateCheck, Status, Stopwatch
 from numerics.certificate.words import NotWritten
-from numerics.certificate.zeros import LARGEST_ROWS, check_outliers, responses_along
+from numerics.certificate.zeros import LARGEST_ROWS, check_outliers, kept_branch, responses_along
 from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.problem import SpikedProblem
 from numerics.runtime.interface import Side
@@ -57,7 +57,13 @@ def unconfirmed_edges(branch: Branch, law: SpectralLaw, thorough: bool) -> list[
 
 def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
     """Return the number of real roots G of the curve at each real z."""
-    curve = Curve.of(branch.law, branch.own)
+    return list(_real_roots(kept_branch(branch.law, branch.own), tuple(z.tolist())))
+
+
+@lru_cache(maxsize=64)
+def _real_roots(branch: Branch, places: tuple[float, ...]) -> Sequence[int]:
+    """Return the number of real roots at each place; cached, because solutions with the same bulk share its edges."""
+    curve, z = Curve.of(branch.law, branch.own), np.array(places)
     assert curve is not None, "roots of a curve need a curve"
     table = curve.table
     occupied = np.flatnonzero(table.any(axis=1))
@@ -72,7 +78,8 @@ def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
         companion[:, :, -1] = -powers[:, :-1] / powers[:, -1:]
     if not np.isfinite(companion).all():
         return [0] * z.size
-    return np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
+    counts: list[int] = np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
+    return counts
 
 
 def _ends_at(branch: Branch, end: float, step: float) -> bool:
@@ -199,8 +206,7 @@ def check_spikes(
     unit = 2.0 ** math.ceil(math.log2(max([ZERO, *ends, *map(abs, outliers), math.sqrt(along.second / weight)])))
     z = FAR * unit
     try:
-        at = responses_along(problem.branch, np.array([z, -z])).real
-        (above, gram), (below, _) = (_between_spikes(problem, side, x, r) for x, r in zip((z, -z), at, strict=True))
+        (above, below), gram = _between_spikes(problem, side, (z, -z))
     except (NumericalError, np.linalg.LinAlgError):
         return []
     copies = round(gram / weight) if along.alone else 1  # one for each time
@@ -218,12 +224,17 @@ def check_spikes(
     ]
 
 
-def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.ndarray) -> tuple[float, float]:
-    """Return z times the trace of the resolvent between the spikes, and the trace of the Gram matrix of the spikes."""
+def _between_spikes(problem: SpikedProblem, side: Side, places: Sequence[float]) -> tuple[list[float], float]:
+    """Return z times the trace of the resolvent between the spikes at each z, and the trace of the Gram matrix of the
+    spikes.
+    """
     order = {key: np.asarray(value) for key, value in read(problem.order).items()}
     driven, seen, gram = (part.array(np) for part in side.spikes(problem.p, order))
-    matrix = problem.probe.a_matrix(problem.p, z, responses, order).array(np)
-    return z * float(np.trace(seen @ np.linalg.solve(matrix, driven))), float(np.trace(gram))
+    traces = []
+    for z, responses in zip(places, responses_along(problem.branch, np.array(places)).real, strict=True):
+        matrix = problem.probe.a_matrix(problem.p, z, responses, order).array(np)
+        traces.append(z * float(np.trace(seen @ np.linalg.solve(matrix, driven))))
+    return traces, float(np.trace(gram))
 
 
 def check_training(declared: ExpectedMoments, solver: Solver, trained: Trained) -> CertificateCheck:
@@ -282,13 +293,18 @@ def _observed(declared: ExpectedMoments, trained: Trained, share: float) -> list
                 break
             allowed = share * max(unit, *map(abs, expected))
             noise = errors[name][time] if errors else [0.0] * len(here)
-            each = zip(here, expected, noise, strict=True)
-            found.append(max((ComparedPair(name, time, x, y, allowed + ERRORS * e) for x, y, e in each), key=_excess))
+            each = [
+                ComparedPair(name, time, x, y, allowed + ERRORS * e)
+                for x, y, e in zip(here, expected, noise, strict=True)
+            ]
+            found.append(each[0] if len(each) == 1 else max(each, key=_excess))
     return found
 
 
 def _first_rows(series: np.ndarray) -> list[list[float]]:
     """Return an observable at the first times: one number per label."""
+    if np.ndim(series) == 1:
+        return [[value] for value in series[: MORE_STEPS + 1].tolist()]
     rows = np.atleast_1d(series)[: MORE_STEPS + 1]
     return rows.reshape(len(rows), -1).tolist()
 

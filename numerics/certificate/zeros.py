@@ -63,10 +63,14 @@ FARTHEST = 300.0
 """Largest w at which a lens may end."""
 TIGHTEST = 1e-9
 """Spacing of nodes in w below which a zero lies on the contour."""
+ANCHORED = 0.25
+"""Spacing in w of the real points from which the branch is followed to reported zeros; Newton's method contracts
+at once from a neighbour."""
 ASIDE = 0.1
 """Distance from a reported zero at which its position is tested, over that to the nearest other zero or bulk edge."""
 OFF = 1e-3
 """Largest error of a zero, in units of that distance."""
+NOWHERE = np.zeros(0, complex)
 TOGETHER = 1e-6
 """Distance in units of length within which reported zeros are a multiple one, and below which no position is tested."""
 
@@ -183,10 +187,7 @@ class Determinant:
     @cached_property
     def rows(self) -> int:
         """The number of rows of A(z)."""
-        if self.problem.probe.sites is not None:
-            return rows_of(self.problem)
-        count = len(self.problem.branch.law.responses)
-        return self.problem.probe.a_matrix(self.problem.p, 1j, np.ones(count), self.order).shape[0]
+        return rows_of(self.problem)
 
     @cached_property
     def empty(self) -> Order:
@@ -225,22 +226,24 @@ class Determinant:
         self.counts = np.array([1.0, *(part.count for part in self.parts)])
         return bare.log_scalar_parts(self.parts) if self.scalar else bare.log_parts(self.parts)
 
-    def log_modulus(self, z: np.ndarray) -> np.ndarray:
-        """Return log |det A(z)|, minus infinity at a zero."""
-        whole = self._blocks(z, responses_along(self.branch, z), self.order)
-        return whole.log_determinants().real
-
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """Return, for each node, log(det A / det A0) and the logarithms of the parts of A0."""
+        return self.beside(z, z[:0])[0]
+
+    def beside(self, z: np.ndarray, aside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return logarithms at nodes, and log |det A| at further points, minus infinity at a zero."""
         self.count += z.size
-        responses = self.branch.responses(z).T.astype(complex)
-        whole = self._blocks(z, responses, self.order)
-        apart = self._apart(whole, z, responses)
-        together = whole.log_determinants() - apart @ self.counts[1:]
-        logarithms = np.column_stack([_wrapped(together), apart])
+        points = np.concatenate([z, aside])
+        responses = self.branch.responses(points).T.astype(complex)
+        whole = self._blocks(points, responses, self.order)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = self._apart(whole, points, responses)
+            total = whole.log_determinants()
+            together = total - apart @ self.counts[1:]
+        logarithms = np.column_stack([_wrapped(together[: z.size]), apart[: z.size]])
         if not np.isfinite(logarithms).all():
             raise UncountedZeros("A(z) is singular on the contour, or not finite")
-        return logarithms
+        return logarithms, total[z.size :].real
 
 
 def responses_along(branch: Branch, z: np.ndarray) -> np.ndarray:
@@ -281,7 +284,7 @@ class ContourTrace:
         """Changes of the logarithms between neighbouring nodes, arguments between -pi and pi."""
         return _wrapped(self.logarithms[1:] - self.logarithms[:-1])
 
-    @property
+    @cached_property
     def unresolved(self) -> np.ndarray:
         """Mask of neighbouring nodes between which a logarithm changes too much, and of the adjacent pairs."""
         wide = np.maximum(np.abs(self.changes.real), np.abs(self.changes.imag)).max(axis=1) > TURN
@@ -289,6 +292,30 @@ class ContourTrace:
         mask[1:] |= wide[:-1]
         mask[:-1] |= wide[1:]
         return mask
+
+    @property
+    def between(self) -> np.ndarray:
+        """Midpoints of unresolved pairs of nodes; raise UncountedZeros if there are too many, or too close ones."""
+        wide = self.unresolved
+        if self.nodes.size + wide.sum() > MOST_NODES:
+            raise UncountedZeros(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
+        if np.min(np.diff(self.nodes)[wide]) < TIGHTEST:
+            raise UncountedZeros("a zero of det A(z) is too close to the end of a contour")
+        midpoints: np.ndarray = (self.nodes[:-1][wide] + self.nodes[1:][wide]) / 2
+        return midpoints
+
+    @property
+    def above(self) -> np.ndarray:
+        """Points at the node of each unresolved pair that is higher above the real axis."""
+        one, other = (self.lens.z(ends[self.unresolved]) for ends in (self.nodes[:-1], self.nodes[1:]))
+        return np.where(one.imag > other.imag, one, other)
+
+    def inserted(self, nodes: np.ndarray, logarithms: np.ndarray) -> ContourTrace:
+        """Return the contour with further nodes."""
+        places = np.concatenate([self.nodes, nodes])
+        order = np.argsort(places, kind="stable")
+        together = np.concatenate([self.logarithms, logarithms])
+        return replace(self, nodes=places[order], logarithms=together[order])
 
     @property
     def zeros(self) -> int:
@@ -303,28 +330,36 @@ class ContourTrace:
 
 def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
     """Return log det A(z) along several lenses, with adaptive nodes; raise UncountedZeros if they are too many."""
-    traces = _together(determinant, lenses)
-    for k, one in enumerate(traces):
+    return _completed(determinant, _together(determinant, lenses)[0])
+
+
+def _completed(determinant: Determinant, begun: Sequence[ContourTrace]) -> list[ContourTrace]:
+    """Return contours that end far out and have enough nodes."""
+    traces = list(begun)
+    for k, one in enumerate(begun):
         while one.lens.gap.infinite and not one.ends_far_out:
             lens = replace(one.lens, last=one.lens.last + FARTHER)
             if lens.last > FARTHEST:
                 raise UncountedZeros("the blocks of A(z) do not decouple far out")
-            (one,) = _together(determinant, [lens])
+            ((one,), _) = _together(determinant, [lens])
         if one.lens.gap.infinite:
-            one = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
-        traces[k] = _refined(determinant, one)
-    return traces
+            traces[k] = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
+    return _refined(determinant, traces)
 
 
-def _together(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
-    """Evaluate all lenses at their nodes together, because one solve of the bulk serves many points."""
+def _together(
+    determinant: Determinant, lenses: Sequence[Lens], aside: np.ndarray = NOWHERE
+) -> tuple[list[ContourTrace], np.ndarray]:
+    """Evaluate all lenses at their nodes, and log |det A| at further points, together, because one solve of the bulk
+    and one assembly of A(z) serve many points.
+    """
     contours = [_contour(lens) for lens in lenses]
-    logarithms = determinant(np.concatenate([z for _, z in contours]))
+    logarithms, moduli = determinant.beside(np.concatenate([z for _, z in contours]), aside)
     traces, begin = [], 0
     for lens, (nodes, _) in zip(lenses, contours, strict=True):
         traces.append(ContourTrace(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
         begin += nodes.size
-    return traces
+    return traces, moduli
 
 
 @lru_cache(maxsize=256)
@@ -334,35 +369,60 @@ def _contour(lens: Lens) -> tuple[np.ndarray, np.ndarray]:
     return nodes, lens.z(nodes)
 
 
-def _refined(determinant: Determinant, contour: ContourTrace) -> ContourTrace:
-    while (wide := contour.unresolved).any():
-        if contour.nodes.size + wide.sum() > MOST_NODES:
-            raise UncountedZeros(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
-        if np.min(np.diff(contour.nodes)[wide]) < TIGHTEST:
-            raise UncountedZeros("a zero of det A(z) is too close to the end of a contour")
-        between = (contour.nodes[:-1][wide] + contour.nodes[1:][wide]) / 2
-        z, beside = (
-            contour.lens.z(between),
-            [contour.lens.z(ends[wide]) for ends in (contour.nodes[:-1], contour.nodes[1:])],
-        )
-        determinant.branch.ask_from(np.where(beside[0].imag > beside[1].imag, *beside), z)
-        logarithms = np.concatenate([contour.logarithms, determinant(z)])
-        order = np.argsort(np.concatenate([contour.nodes, between]), kind="stable")
-        contour = replace(contour, nodes=np.concatenate([contour.nodes, between])[order], logarithms=logarithms[order])
-    return contour
+def _refined(determinant: Determinant, contours: Sequence[ContourTrace]) -> list[ContourTrace]:
+    """Return contours with nodes inserted where a logarithm changes too much, those of all contours together."""
+    found = list(contours)
+    while wide := [k for k, one in enumerate(found) if one.unresolved.any()]:
+        between = [found[k].between for k in wide]
+        z = np.concatenate([found[k].lens.z(nodes) for k, nodes in zip(wide, between, strict=True)])
+        if not determinant.branch.knows(z):
+            determinant.branch.ask_from(np.concatenate([found[k].above for k in wide]), z)
+        logarithms = np.split(determinant(z), np.cumsum([nodes.size for nodes in between])[:-1])
+        for k, nodes, values in zip(wide, between, logarithms, strict=True):
+            found[k] = found[k].inserted(nodes, values)
+    return found
 
 
 def _counted(
-    determinant: Determinant, gaps: Sequence[Gap], known: Sequence[Sequence[float]], sampled: bool
-) -> list[int]:
-    """Return the number of zeros in each gap. known: the zeros reported there."""
-    lenses = [Lens.around(gap, zs) for gap, zs in zip(gaps, known, strict=True)]
-    counts = [one.zeros for one in trace(determinant, lenses)]
-    for k, (gap, zs) in enumerate(zip(gaps, known, strict=True)):
-        if sampled and counts[k] != len(zs):
-            (thin,) = trace(determinant, [Lens.around(gap, zs, OPENING / THINNER)])
+    determinant: Determinant, lenses: Sequence[Lens], aside: np.ndarray, sampled: bool
+) -> tuple[list[int], np.ndarray]:
+    """Return the number of zeros in the gap of each lens, and log |det A| at further points."""
+    begun, moduli = _together(determinant, lenses, aside)
+    counts = [one.zeros for one in _completed(determinant, begun)]
+    for k, lens in enumerate(lenses):
+        if sampled and counts[k] != lens.known:
+            (thin,) = trace(determinant, [replace(lens, opening=OPENING / THINNER)])
             counts[k] = thin.zeros
-    return counts
+    return counts, moduli
+
+
+class TestedZero(NamedTuple):
+    """A reported zero whose position is tested, its multiplicity, its distance to the point at which det A(z) is
+    compared, and a real point nearby from which the branch is followed to both.
+    """
+
+    z: float
+    multiplicity: int
+    aside: float
+    anchor: float
+
+
+def isolated_zeros(gap: Gap, reported: Sequence[float]) -> list[TestedZero]:
+    """Return the reported zeros in a gap with enough room for a test of their position; zeros ascend."""
+    tight = TOGETHER * gap.unit
+    zeros = [z for k, z in enumerate(reported) if k == 0 or z - reported[k - 1] > tight]
+    ends = [gap.low, *zeros, gap.high]
+    room = [ASIDE * min(z - before, after - z) for before, z, after in zip(ends, zeros, ends[2:], strict=False)]
+    return [
+        TestedZero(z, sum(abs(other - z) <= aside for other in reported), aside, _anchor(gap, z))
+        for z, aside in zip(zeros, room, strict=True)
+        if aside > tight
+    ]
+
+
+def _anchor(gap: Gap, z: float) -> float:
+    """Return the nearest point of a grid in w, so that anchors of one gap mostly coincide."""
+    return float(gap.z(np.array(ANCHORED * round(gap.w(z) / ANCHORED))).real)
 
 
 class Displacement(NamedTuple):
@@ -373,27 +433,20 @@ class Displacement(NamedTuple):
     allowed: float
 
 
-def _displaced(
-    determinants: Sequence[Determinant], copies: Sequence[int], gap: Gap, reported: Sequence[float]
-) -> Displacement | None:
-    """Return a reported zero in a gap at which det A(z) does not vanish; None if it vanishes at all of them.
+def displacement(tested: Sequence[TestedZero], moduli: np.ndarray) -> Displacement | None:
+    """Return the reported zero that is farthest from a zero of det A(z) in units of the allowed distance; None if all
+    are close.
 
-    |det A| is proportional to h^m at a small distance h from a zero of multiplicity m.
+    |det A| is proportional to h^m at a small distance h from a zero of multiplicity m. moduli: log |det A| at the
+    reported zeros and at the points beside them.
     """
-    tight = TOGETHER * gap.unit
-    zeros = [z for k, z in enumerate(reported) if k == 0 or z - reported[k - 1] > tight]
-    ends = [gap.low, *zeros, gap.high]
-    room = [ASIDE * min(z - before, after - z) for before, z, after in zip(ends, zeros, ends[2:], strict=False)]
-    tested = [(z, aside) for z, aside in zip(zeros, room, strict=True) if aside > tight]
     if not tested:
         return None
-    z, aside = np.array(tested).T
-    places = np.concatenate([z, z + aside]) + 0j
-    moduli = sum(n * one.log_modulus(places) for n, one in zip(copies, determinants, strict=True))
-    at_zero, beside = np.split(np.asarray(moduli), 2)
-    multiplicity = np.array([sum(abs(other - x) <= h for other in reported) for x, h in tested])
-    share = np.exp((at_zero - beside) / multiplicity)
-    worst = int(np.argmax(share))
+    z, multiplicity, aside, _ = np.array(tested).T
+    at_zero, beside = np.split(moduli, 2)
+    with np.errstate(invalid="ignore"):
+        share = np.exp((at_zero - beside) / multiplicity)
+    worst = int(np.argmax(np.where(np.isnan(share), 0.0, share)))
     if not share[worst] > OFF:
         return None
     return Displacement(float(z[worst]), float(share[worst] * aside[worst]), float(OFF * aside[worst]))
@@ -423,12 +476,22 @@ def check_outliers(
     if rows > most:
         return replace(check, note=f"A(z) has {rows} rows, more than {most}", seconds=watch.seconds)
     gaps = gaps_outside(problem)
-    known = [[z for z in outliers if gap.holds(z)] for gap in gaps]
+    known = [sorted(z for z in outliers if gap.holds(z)) for gap in gaps]
+    lenses = [Lens.around(gap, zs) for gap, zs in zip(gaps, known, strict=True)]
+    tested = [one for gap, zs in zip(gaps, known, strict=True) for one in isolated_zeros(gap, zs)]
     try:
         with threads_for(rows):
-            each = [_counted(determinant, gaps, known, sampled) for determinant in determinants]
-            copies = [part.multiplicity for part in parts]
-            displaced = [_displaced(determinants, copies, gap, sorted(zs)) for gap, zs in zip(gaps, known, strict=True)]
+            places = np.array([*(one.z for one in tested), *(one.z + one.aside for one in tested)]) + 0j
+            if tested:
+                anchors = np.array([one.anchor for one in tested] * 2)
+                at_once = np.concatenate([anchors, *(_contour(lens)[1] for lens in lenses)])
+                for determinant in determinants:
+                    determinant.branch.ask(at_once)
+                    determinant.branch.ask_near(anchors, places)
+            results = [_counted(one, lenses, places, sampled) for one in determinants]
+        each, moduli = zip(*results, strict=True)
+        copies = [part.multiplicity for part in parts]
+        off = displacement(tested, sum(n * one for n, one in zip(copies, moduli, strict=True)))
     except (UncountedZeros, NumericalError, np.linalg.LinAlgError) as error:
         return replace(check, note=f"not decided: {error}", seconds=watch.seconds)
     counts = [sum(n * m for n, m in zip(some, copies, strict=True)) for some in zip(*each, strict=True)]
@@ -441,7 +504,7 @@ def check_outliers(
     )
     if wrong:
         return replace(check, what=f"zeros of det A(z) {wrong[0]}", status="failed")
-    for off in filter(None, displaced):
+    if off is not None:
         what = f"distance of {off.z:.12g} from a zero of det A(z)"
         return replace(check, what=what, value=off.distance, expected=0.0, closeness=off.allowed, status="failed")
     return replace(check, status="passed")

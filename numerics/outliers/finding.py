@@ -441,7 +441,10 @@ def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _nearly_real(values: np.ndarray, real: np.ndarray) -> np.ndarray:
     """Return real parts of complex pairs that are close to the real axis."""
-    pairs = values[(values.imag > 0) & ~np.isin(values.real, real)]
+    upper = values[values.imag > 0]
+    if not upper.size:
+        return upper.real
+    pairs = upper[~np.isin(upper.real, real)]
     real_parts: np.ndarray = pairs[pairs.imag <= MEETING * np.abs(pairs)].real
     return real_parts
 

@@ -122,9 +122,19 @@ def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
 
 
 def rows_of(problem: SpikedProblem) -> int:
-    """Return the number of rows of A(z); zero before the first spike."""
-    order, count = read(problem.order), len(problem.branch.law.responses)
-    shape = jax.eval_shape(lambda z, r: problem.probe.at(problem.p, z, r, order), 1.0, np.ones(count))
+    """Return the number of rows of A(z); zero before the first spike. Cached, because it depends on shapes alone."""
+    leaves, layout = jax.tree_util.tree_flatten(problem.p)
+    shapes = tuple((key, np.shape(value)) for key, value in problem.order.items())
+    return _rows(problem.probe, layout, tuple(map(np.shape, leaves)), shapes, len(problem.branch.law.responses))
+
+
+@lru_cache(maxsize=256)
+def _rows(probe: Probe, layout: Any, leaves: tuple[Any, ...], shapes: tuple[Any, ...], count: int) -> int:
+    """Return the number of rows of A(z) at a point with leaves of these shapes and `count` responses."""
+    struct: type = jax.ShapeDtypeStruct
+    p = layout.unflatten([struct(shape, float) for shape in leaves])
+    order = {key: struct(shape, float) for key, shape in shapes}
+    shape = jax.eval_shape(probe.at, p, struct((), float), struct((count,), float), order)
     return int(shape.shape[0])
 
 

@@ -6,7 +6,7 @@ or has one entry per point if A(z) is evaluated at many points at once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -25,7 +25,7 @@ Shape = tuple[int, int]
 Term = tuple[Coefficient, "Operator"]
 
 
-class Operator(ABC):
+class Operator:  # not an ABC, whose instances take several times as long to recognise
     """A linear operator of a known shape; sums and products of operators are operators."""
 
     __array_ufunc__ = None  # NumPy arrays defer arithmetic to operators
@@ -338,7 +338,7 @@ class Added(Operator):
     parts: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        if any(part.shape != self.shape for _, part in self.parts):
+        if len(self.parts) > 1 and any(part.shape != self.shape for _, part in self.parts[1:]):
             raise ValueError(f"operators of the shapes {[part.shape for _, part in self.parts]} cannot be added")
 
     @property

@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
+PLAIN = frozenset((type(None), bool, int, float, str))
+"""Types of values without arrays; most values are of these."""
+
 
 class ArrayRecord:
     """Base of frozen dataclasses with arrays; declare them with eq=False. Fields with compare=False do not count."""
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
-            _lock(value)
+            if type(value) not in PLAIN:
+                _lock(value)
 
     def __eq__(self, other: object) -> bool:
         return are_equal(self, other)
@@ -30,16 +34,16 @@ def read_only(values: Any) -> np.ndarray:
 def _lock(value: Any) -> None:
     """Make every array in nested lists, tuples and mappings read-only."""
     match value:
-        case None | float() | int() | str():  # most values; whether one is a mapping takes longest to ask
-            pass
         case np.ndarray():
             value.flags.writeable = False
         case list() | tuple():
             for part in value:
-                _lock(part)
+                if type(part) not in PLAIN:
+                    _lock(part)
         case dict():  # other mappings read or compute values on access
             for part in value.values():
-                _lock(part)
+                if type(part) not in PLAIN:
+                    _lock(part)
 
 
 def are_equal(one: Any, other: Any) -> bool:

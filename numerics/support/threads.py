@@ -8,22 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
 SMALL = 1500
 """Rows below which matrices are factored or diagonalised by one thread."""
+_limited: ContextVar[bool] = ContextVar("limited", default=False)
 
 
 @contextmanager
 def threads_for(rows: int) -> Iterator[None]:
-    """Limit BLAS to one thread for matrices with few rows, as a context manager."""
-    if rows >= SMALL:
+    """Limit BLAS to one thread for matrices with few rows, as a context manager; inside of another limit that one
+    remains.
+    """
+    if rows >= SMALL or _limited.get():
         yield
         return
     with _libraries().limit(limits=1, user_api="blas"):
-        yield
+        before = _limited.set(True)
+        try:
+            yield
+        finally:
+            _limited.reset(before)
 
 
 @cache

@@ -200,7 +200,9 @@ def _failure(trained: Trained) -> str | None:
         step, name = min(exploded)
         return f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps"
     for name, value in order.items():
-        squares = np.abs(np.diagonal(value)) if name.kind == "C" and value.size else np.zeros(1)
+        if name.kind != "C" or not value.size:
+            continue
+        squares = np.abs(np.diagonal(value))
         if not squares.max() <= GROWTH * max(1.0, squares[0]):
             return f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
     return None

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from numerics.bulk.branch import Branch
 from numerics.bulk.digits import long_system
 from numerics.bulk.polynomials import PolynomialSystem, Sums, polynomial_system, terms_of
 from numerics.runtime.interface import BulkLaw
@@ -49,3 +50,15 @@ def test_slopes_that_are_not_zero_act_as_their_matrix():
     assert np.allclose(system.matrices(values), matrices)
     assert np.allclose(system.times(values, columns), matrices @ columns)
     assert np.allclose(system.widest(values, sizes), np.max(np.abs(matrices) * sizes[:, None, :], axis=-1))
+
+
+@pytest.mark.parametrize("z", [3.02, 3.6, 2.001])
+def test_responses_next_to_a_known_point_lie_on_the_physical_branch(z):
+    """The semicircle law, r = (z - sqrt(z^2 - 4)) / 2: two steps of Newton's method from the tangent at 3, four, or a
+    continuation where it does not contract at once.
+    """
+    branch = Branch(BulkLaw(("r",), 0, lambda p: ((("1", 1), ("z r", -1), ("r r", 1)),)), Point())
+    branch.ask(np.array([3.0]))
+    branch.ask_near(np.array([3.0 + 0j]), np.array([z + 0j]))
+    assert branch.knows(np.array([z + 0j]))
+    assert branch.responses(np.array([z]))[0, 0] == pytest.approx((z - np.sqrt(z**2 - 4)) / 2, rel=1e-12)

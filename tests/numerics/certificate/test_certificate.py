@@ -54,7 +54,17 @@ from numerics.certificate.words import (
     outer_product,
     word_moments,
 )
-from numerics.certificate.zeros import Determinant, Lens, UncountedZeros, check_outliers, gaps_outside, trace
+from numerics.certificate.zeros import (
+    Determinant,
+    Gap,
+    Lens,
+    UncountedZeros,
+    check_outliers,
+    displacement,
+    gaps_outside,
+    isolated_zeros,
+    trace,
+)
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.finding import find_outliers
 from numerics.runtime.operators import Zero
@@ -275,6 +285,15 @@ def test_an_outlier_that_is_no_zero_fails(spiked, off):
     check = check_outliers(spiked[2], [2.5 + off])
     assert check.status == "failed" and check.expected == 0.0
     assert check.value == pytest.approx(abs(off), rel=0.4) and check.closeness < abs(off)
+
+
+def test_an_outlier_that_is_no_zero_fails_beside_one_that_is():
+    """Two spikes of a Wigner matrix, with outliers t + 1/t; det A(z) is not a number at a third point."""
+    tested = isolated_zeros(Gap(2.0, math.inf, 4.0), [2.5, 4.25, 6.0])
+    beside = [math.log(one.aside) for one in tested]
+    assert displacement(tested, np.array([-math.inf, -math.inf, math.nan, *beside])) is None
+    off = displacement(tested, np.array([-math.inf, math.log(0.01), math.nan, *beside]))
+    assert off is not None and off.z == 4.25 and off.distance == pytest.approx(0.01) and off.allowed < 0.01
 
 
 @in_float64
