@@ -12,7 +12,7 @@ from derive.errors import DeclarationError
 from derive.language.array_calls import refuse_array_calls
 from derive.language.expressions import word
 from derive.language.matrices import Evolving, MatrixAtom, MatrixExpression, SumOfMatrices, Weights
-from derive.language.symbols import Clock, exact
+from derive.language.symbols import Clock, check_name, exact
 from derive.language.traversal import ByKind
 from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown
 from derive.support.display import DisplayedFormula
@@ -232,8 +232,7 @@ def _between(matrix: MatrixExpression, between: Any) -> tuple[tuple[str, MatrixE
         )
     for name, other in between.items():
         where = f"spectrum(..., between={{{name!r}: {other!s}}})"
-        if not isinstance(name, str) or not name.isidentifier():
-            raise DeclarationError(f"{where}: {name!r} is not a Python name; use letters, digits and underscores")
+        check_name(name, f"{where}: the name")
         if not isinstance(other, MatrixExpression):
             raise DeclarationError(f"{where}: give a matrix, such as X.T @ X / N or diag(lam)")
         if (other.rows, other.columns) != (matrix.rows, matrix.columns):

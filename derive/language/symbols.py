@@ -219,7 +219,8 @@ whole_positive = Domain(low=1, low_included=True, whole=True)
 whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 
-def _check_name(name: str, what: str) -> None:
+def check_name(name: str, what: str) -> None:
+    """Refuse what Python does not read as this name."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise DeclarationError(
             f"{what} {name!r} is not a Python name; use letters, digits and underscores, such as lam_1"
@@ -278,7 +279,7 @@ class _Named(DisplayedNode, sp.Symbol):
                 raise DeclarationError(f"{where}: {value!s} is not {cls.called}; make one with {cls.maker}")
 
     def __new__(cls, name: str, payload: tuple[Any, ...], latex: str = "", **assumptions: bool) -> Self:
-        _check_name(name, cls.__name__.lower())
+        check_name(name, cls.__name__.lower())
         check_latex(latex, f"{cls.__name__.lower()} {name}")
         obj: Self = sp.Symbol.__xnew__(cls, name, **assumptions)
         obj.payload = payload

@@ -15,7 +15,7 @@ from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.restriction import Steps
 from numerics.runtime.interface import Array, Order, Probe
 from numerics.runtime.keys import OrderKey
-from numerics.runtime.labels import ComponentTable, OrderByComponents
+from numerics.runtime.labels import ComponentTable, tables_of
 from numerics.runtime.point import Point, replaced
 from numerics.runtime.program import AlikeLabels, size_of
 
@@ -65,9 +65,8 @@ def component_orders(order: Order, labels: int, components: int) -> tuple[dict[O
     """Return the order parameters of each summand: those of the sum over labels and of a difference, or those of any
     single label.
     """
-    tables = order.tables if isinstance(order, OrderByComponents) else order
     found: list[dict[OrderKey, Array]] = [{} for _ in range(components)]
-    for key, table in tables.items():
+    for key, table in tables_of(order).items():
         if isinstance(table, ComponentTable):
             if not (table.left and table.right):
                 continue  # A(z) of a summand has labels alone

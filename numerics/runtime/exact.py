@@ -300,13 +300,15 @@ def lengthened(array: Array, axis: int, old: Axis, new: Axis) -> Array:
     """Pad every part of one axis with zeros."""
     if old == new:
         return array
-    if isinstance(old, InGroups) and isinstance(new, InGroups):
-        shape = array.shape
-        each = array.reshape(*shape[:axis], old.groups, sum(old.parts), *shape[axis + 1 :])
-        padded = _longer(each, axis + 1, old.parts, new.parts)
-        return padded.reshape(*shape[:axis], new.groups * sum(new.parts), *shape[axis + 1 :])
-    assert not isinstance(old, InGroups) and not isinstance(new, InGroups)
-    return _longer(array, axis, old, new)
+    match old, new:
+        case InGroups(), InGroups():
+            shape = array.shape
+            each = array.reshape(*shape[:axis], old.groups, sum(old.parts), *shape[axis + 1 :])
+            padded = _longer(each, axis + 1, old.parts, new.parts)
+            return padded.reshape(*shape[:axis], new.groups * sum(new.parts), *shape[axis + 1 :])
+        case tuple(), tuple():
+            return _longer(array, axis, old, new)
+    raise TypeError("an axis has groups before or after, but not both")
 
 
 def _longer(array: Array, axis: int, old: tuple[int, ...], new: tuple[int, ...]) -> Array:

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .arrays import module_of
 from .keys import OrderKey
 from .point import Point
 from .program import Training, size_of
@@ -62,7 +63,7 @@ class LabelComponents:
         one = table[:, 0, :, 0]
         if not (left or right):
             return one
-        return _numpy_of(one).zeros_like(one) if self.components == 1 else one / math.sqrt(self.labels)
+        return module_of(one).zeros_like(one) if self.components == 1 else one / math.sqrt(self.labels)
 
     def expand(self, table: Array, left: bool, right: bool) -> Array:
         """Return a table of times x labels x times x labels from times x components x times x components."""
@@ -72,21 +73,16 @@ class LabelComponents:
             return each if self.components == 1 else each + self._common(table)[:, None, :, None]
         one = self.of_one_label(table, left, right)
         shape = (len(table), n if left else 1, table.shape[2], n if right else 1)
-        return _numpy_of(table).broadcast_to(one[:, None, :, None], shape)
+        return module_of(table).broadcast_to(one[:, None, :, None], shape)
 
     def _common(self, table: Array) -> Array:
         """Return b of a table a delta_cd + b."""
         return (table[:, 0, :, 0] - table[:, 1, :, 1]) / self.labels
 
 
-def _numpy_of(table: Array) -> Any:
-    """Return the module of the functions for an array: NumPy for its own, JAX otherwise."""
-    return np if isinstance(table, np.ndarray) else jnp
-
-
 def _repeated(table: Array, labels: int) -> Array:
     """Return times x labels x times x labels with a table for each label with itself, and zeros."""
-    if not isinstance(table, np.ndarray):
+    if module_of(table) is jnp:
         return table[:, None, :, None] * jnp.eye(labels)[:, None, :]
     each = np.zeros((len(table), labels, table.shape[1], labels))  # faster than products with zeros
     for label in range(labels):
@@ -164,7 +160,7 @@ class OrderByComponents(Mapping[OrderKey, Array]):
         table = self.tables[key]
         if not isinstance(table, ComponentTable):
             return table
-        if not isinstance(table.stored, np.ndarray):
+        if module_of(table.stored) is jnp:
             return table.expand()
         if key not in self._read:
             self._read[key] = table.expand()
@@ -188,14 +184,17 @@ jax.tree_util.register_pytree_node(
 )
 
 
+def tables_of(order: Mapping[OrderKey, Array]) -> Mapping[OrderKey, Array | ComponentTable]:
+    """Return order parameters as they are stored."""
+    return order.tables if isinstance(order, OrderByComponents) else order
+
+
 def of_one_label(order: Mapping[OrderKey, Array]) -> Mapping[OrderKey, Array]:
     """Return order parameters of one label with itself if labels are equivalent, otherwise all of them unchanged.
 
     All diagonal entries are among them, and they are finite if and only if all are.
     """
-    if not isinstance(order, OrderByComponents):
-        return order
-    return {key: x.of_one_label() if isinstance(x, ComponentTable) else x for key, x in order.tables.items()}
+    return {key: x.of_one_label() if isinstance(x, ComponentTable) else x for key, x in tables_of(order).items()}
 
 
 def components_at(training: Training, p: Point) -> LabelComponents | None:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
+from .arrays import module_of
 from .operators import BlockDiagonal, Operator, block
 
 Array = Any
@@ -461,7 +462,7 @@ class Resolved:
         """Factor the covariance of the selected noises and note them."""
         # by first response time, so that the noises that may act at any time form a leading block
         first, count = entries + reach, noise.shape[0]
-        sequence = np.argsort(first, kind="stable") if isinstance(first, np.ndarray) else jnp.argsort(first)
+        sequence = module_of(first).argsort(first, stable=True)
         free = sequence, jnp.full(count, jnp.nan)
         which, least = free if len(self.made) >= len(self.chosen) else self.chosen[len(self.made)]
         if len(which) == count:
@@ -499,22 +500,21 @@ def responses(
     reach: Array = np.concatenate([np.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
     name = id(noise), noises
     differentiable = seen, noise
-    if isinstance(tolerance, Resolved):  # differentiated implicitly
+    implicitly = isinstance(tolerance, Resolved)
+    resolved = tolerance if implicitly else Resolved(tolerance=tolerance)
+    if implicitly:
         seen, noise = jax.lax.stop_gradient(differentiable)
-    columns = tolerance.columns if isinstance(tolerance, Resolved) else None
+    columns = resolved.columns
     if columns is not None:
         if len(noises) > 1:
             raise ValueError("a selection of columns requires the noises of a single field")
         noise, entries, reach = noise[columns], jnp.asarray(entries)[columns], jnp.asarray(reach)[columns]
         differentiable = differentiable[0], differentiable[1][columns]
-    if isinstance(tolerance, Resolved):
-        if name not in tolerance.made:  # fields that respond to the same noises share a factor
-            tolerance.made[name] = tolerance.factored(noise, entries, reach)
-        factored = tolerance.made[name]
-    else:
-        factored = Resolved(tolerance=tolerance).factored(noise, entries, reach)
+    if name not in resolved.made:  # fields that respond to the same noises share a factor
+        resolved.made[name] = resolved.factored(noise, entries, reach)
+    factored = resolved.made[name]
     whole = _responses(seen, field.when(last), factored)
-    if isinstance(tolerance, Resolved):
+    if implicitly:
         whole = _with_derivatives(whole, *differentiable, field.when(last), factored)
     if columns is not None:
         return (whole,)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
+from .arrays import module_of
 from .point import Table
 
 Array = Any
@@ -74,7 +75,7 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp, even: float = 0
 
     even: half-width of the interval where nodes are equally spaced between finite ends.
     """
-    own = np if isinstance(places, np.ndarray) else xp
+    own = np if module_of(places) is np else xp
     if even:
         return _between(low, high, *_evenly(places, even), places, xp)
     bent, speed = np.pi / 2 * own.sinh(places), np.pi / 2 * own.cosh(places)
@@ -219,7 +220,7 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: TraitValues) -> 
 
 def _in_shape(total: Array, z: Array) -> Array:
     """Return an average in the shape of z; one that depends on traits alone is broadcast."""
-    xp = np if isinstance(total, np.ndarray) else jnp
+    xp = module_of(total)
     if total.size != np.size(z):  # it depends on traits alone
         return xp.broadcast_to(total, np.shape(z))
     return xp.reshape(total, np.shape(z))
