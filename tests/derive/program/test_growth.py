@@ -52,6 +52,7 @@ LAWS = {
     "of a mean": (s**2 * mean(x(t)) + v, lambda start, k: 2 if k else start),
     "delayed": (s * x(t - 1) + v, lambda start, k: (start, 0, start + 1)[k]),
     "summed": (past_sum(lambda z: s * x(z), t + 1) + v, lambda start, k: start + k),
+    "summed in time": (s * past_sum(lambda z: z * x(z), t + 1) + v, lambda start, k: (start, 0, 1)[k]),
     "in time": (s**t * v, lambda start, k: (start, 0, 1)[k]),
 }
 

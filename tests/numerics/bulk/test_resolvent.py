@@ -111,7 +111,6 @@ def test_generalised_marchenko_pastur_with_its_population_between(population, al
     assert s.resolvent(z, between=("population", "population")) == pytest.approx(right["A R A"], rel=1e-9)
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_a_population_with_a_density():
     """Traits with a density are taken at so many values that nothing changes; by hand with many values."""

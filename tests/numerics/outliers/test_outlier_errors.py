@@ -64,3 +64,11 @@ def test_of_replicas_that_were_followed_the_farthest_is_solved_again(again, off,
     else:
         assert replicas._check(problem, [2.0, 1.0], followed, nearby) == pytest.approx(off * AGREE, abs=1e-12)
     assert asked == ["three"]
+
+
+def test_a_replica_with_another_number_of_outliers_is_solved_again(monkeypatch):
+    """Also where they coincide, and so agree with the one that was followed."""
+    monkeypatch.setattr(replicas, "outlier_positions", lambda order: [2.0, 2.0])
+    nearby = SimpleNamespace(orders=("one",), estimate=lambda value, others: (value, 0.1))
+    with pytest.raises(Lost, match="number"):
+        replicas._check(SimpleNamespace(with_order=lambda order: order), [2.0], [[2.0]], nearby)

@@ -260,3 +260,13 @@ def test_a_start_that_leads_where_the_bulk_cannot_be_evaluated_costs_only_its_ow
     assert finding._accepted(problem, [2.0, 0.5, 6.0, 3.0], [], 1.0) == [2.01, None, None, 3.01]
     assert finding._accepted(problem, [2.0, 3.0], [2.01], 1.0) == [None, 3.01]
     assert finding._accepted(problem, [2.0, 3.0], [2.01 + 1.5e-5], 1.0) == [2.01, 3.01]
+
+
+@pytest.mark.parametrize("singular", ["near", "far", "neither"])
+def test_a_zero_beside_an_edge_is_extrapolated_from_finite_determinants(singular, monkeypatch):
+    """det A = 1 + 2 t from t = 1/2 and t = 1 vanishes at t = -1/2."""
+    determinants = {"near": 0.0 if singular == "near" else 2.0, "far": 0.0 if singular == "far" else 3.0}
+    matrices = np.array([[[determinants["near"]]], [[determinants["far"]]]])
+    monkeypatch.setattr(edges, "a_matrices", lambda problem, z: matrices)
+    root = edges._root_beside(None, 2.0, 0.1)
+    assert root == (pytest.approx(-0.5) if singular == "neither" else None)

@@ -26,6 +26,7 @@ from derive import (
     fields,
     gaussian,
     goe,
+    load,
     mean,
     normal,
     outer,
@@ -642,3 +643,22 @@ def test_what_there_is_for_each_value_on_a_diagonal_counts_as_well():
     for moving in ("S", "W"):
         _, (how,) = settle(run(moving), OF_LAWS)
         assert how.quadrature.error > 1e-4 and not how.quadrature.converged
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_what_weights_remember_meets_what_they_act_on(lag):
+    """W(t) x(t) has c <b(s) x(t)> for each earlier update c b(s)^T: b = sin(v) and x = sin(2 v) of one normal v."""
+    T, D = parameter("T", default=3, domain=whole_positive), sectors("D")
+    t = training_clock("t", steps=T)
+    W, v, c = weights("W", D, D, t), normal("v", D), normal("c", D)
+    b, x, y = fields("b x y", D, t)
+    equations = [
+        Eq(b(t), sp.sin(v)),
+        Eq(x(t), sp.sin(2 * v)),
+        Eq(W(0), gaussian("W0", D, D) / sqrt(D)),
+        Eq(W(t + 1), W(t) + outer(c, b(t - lag)) / D),
+        Eq(y(t), W(t) @ x(t)),
+    ]
+    solution = load(Model((T,), equations, {"q": mean(y(t) * c)})).solve()
+    each = (np.exp(-1 / 2) - np.exp(-9 / 2)) / 2
+    assert solution["q"] == pytest.approx([max(0, time - lag) * each for time in range(4)], abs=1e-12)

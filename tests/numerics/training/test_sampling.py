@@ -173,8 +173,8 @@ def test_squares_of_deviations_are_the_variance_of_a_mean_without_bias(share):
     assert sum(ensemble.observed(one)["x"] ** 2 for one in found) == pytest.approx(np.var(without, ddof=1) / 8)
 
 
-@pytest.mark.long
 @pytest.mark.slow
+@pytest.mark.long_cases("at once")
 @pytest.mark.parametrize(("most", "room"), [(1e9, 1e9), (0.0, 1e9), (0.0, 0.0)], ids=["at once", "in parts", "on disk"])
 @in_float64
 def test_order_parameters_of_a_sum_are_those_of_the_summed_moments(most, room, monkeypatch):
