@@ -111,6 +111,8 @@ def test_residues_at_a_pole_are_those_of_the_resolvent():
     at_zero = Pole(pole.problem, 1e-13, pole.middle, right, left)
     assert np.isnan(at_zero.scale("left")) and at_zero.scale("right") == 1.0
     assert Pole(pole.problem, 1e-10, pole.middle, right, left).scale("left") == pytest.approx(1e10)
+    alone = [Pole(problem(()), z, pole.middle, right, left).scale("left") for z in (4.0, 0.0)]
+    assert alone[0] == 1 / 4 and np.isnan(alone[1]), "without a bulk there is no unit for what counts as zero"
 
 
 def test_alignments_have_axes_and_errors_of_their_own():
