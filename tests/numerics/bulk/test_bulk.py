@@ -389,6 +389,29 @@ def test_points_beside_known_ones_are_where_following_finds_them(monkeypatch):
     assert guessed[0] < 1e-12 and np.all(np.isinf(guessed[1:]))
 
 
+def test_points_that_are_asked_for_are_solved_together_and_once_unless_they_fail(monkeypatch):
+    """The semicircle outside its bulk; at 7 the error is too large."""
+    branch = Branch(_branch("spiked_wigner").law, Point())
+    solved, certain = [], Branch.certain
+
+    def seen(self, z):
+        solved.append(z.tolist())
+        r, errors = certain(self, z)
+        return r, np.where(z == 7, 1e-5, errors)
+
+    monkeypatch.setattr(Branch, "certain", seen)
+    for z in ([3, -4, 3], [3, 5, 7], [-4, 5]):
+        branch.ask(np.array(z, float))
+    assert solved == [[3, -4], [5, 7]]
+    assert branch.resolvent(np.array([3.0, -4, 5])) == pytest.approx(
+        [(3 - 5**0.5) / 2, 3**0.5 - 2, (5 - 21**0.5) / 2], rel=1e-14
+    )
+    assert len(solved) == 2
+    with pytest.raises(NumericalError, match="did not converge near z = 7"):
+        branch.resolvent(np.array([3.0, 7.0]))
+    assert solved[2:] == [[7]]
+
+
 @pytest.mark.long
 @pytest.mark.slow
 @in_float64

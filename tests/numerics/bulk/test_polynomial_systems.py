@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numerics.bulk.branch import Branch
+from numerics.bulk.branch import REFINED, Branch, _with_one_factorisation
 from numerics.bulk.digits import long_system
 from numerics.bulk.polynomials import PolynomialSystem, Sums, polynomial_system, terms_of
 from numerics.runtime.interface import BulkLaw
@@ -62,3 +62,16 @@ def test_responses_next_to_a_known_point_lie_on_the_physical_branch(z):
     branch.ask_near(np.array([3.0 + 0j]), np.array([z + 0j]))
     assert branch.knows(np.array([z + 0j]))
     assert branch.responses(np.array([z]))[0, 0] == pytest.approx((z - np.sqrt(z**2 - 4)) / 2, rel=1e-12)
+
+
+def test_steps_that_share_a_factorisation_are_those_with_two_of_their_own():
+    """For a = z and b^2 = 1, a = z is exact at once, and b takes two steps of Newton's method from 1.08; its slope 2 b
+    changes by a thirteenth between them. The derivatives with respect to z are 1 and 0."""
+    law = BulkLaw(("a", "b"), 0, lambda _: ((("a", 1), ("z", -1)), (("b b", 1), ("1", -1))))
+    system, z, r = polynomial_system(law, Point()), np.array([2.0 + 0j]), np.array([[2.0, 1.08]], complex)
+    found, first, last, rate = _with_one_factorisation(system, z, r, np.abs(r))
+    once = (1.08 + 1 / 1.08) / 2
+    twice = (once + 1 / once) / 2
+    assert found[0, 0] == 2 and abs(found[0, 1] - twice) < REFINED * (once - twice)
+    assert rate[0] == pytest.approx([1.0, 0.0])
+    assert (first[0], last[0]) == pytest.approx(((1.08 - once) / 1.08, (once - twice) / 1.08), rel=1e-3)

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from numerics.bulk import density
+from numerics.bulk.branch import CLOSEST, Branch
 from numerics.bulk.law import DensityPanel, DensityPiece, Panelled, SpectralLaw
 from numerics.bulk.support import _with_tips
+from numerics.runtime.interface import BulkLaw, CoefficientTable
+from numerics.runtime.point import Point
 
 
 def test_a_law_that_is_moved_has_its_atoms_moved():
@@ -35,6 +38,26 @@ def test_a_resolvent_that_a_curve_gives_to_nine_digits_is_found_again_at_any_sca
         certain=lambda z, tell, what: (np.full((len(z), 1), 2e-6 + 0j), np.zeros(len(z))),
     )
     assert density.resolvent_at(branch, np.array([1.0]))[0] == pytest.approx([2e-6])
+
+
+@pytest.mark.parametrize("use_curve", [True, False])
+def test_the_resolvent_is_the_curve_where_that_may_be_used_and_solves_the_equations_where_not(use_curve):
+    """The equation 1 - z r + r^2 has the semicircle of radius 2, and a curve that is not its own that of radius 4."""
+    curve = CoefficientTable(lambda _: (), ((("1",), ()), ((), ("-1",)), (("4",), ())))
+    law = BulkLaw(("r",), 0, lambda _: ((("1", 1), ("z r", -1), ("r r", 1)),), curve=curve)
+    z, radius = np.array([6 + 1j, 1 + 2j]), 4 if use_curve else 2
+    found, errors = density.resolvent_at(Branch(law, Point(), use_curve), z)
+    expected = 2 / (z + np.sqrt(z - radius) * np.sqrt(z + radius))
+    assert np.allclose(found, expected, rtol=1e-13) and np.all(errors < 1e-13)
+
+
+@pytest.mark.parametrize("by_factors", [True, False])
+def test_only_where_sites_differ_is_a_neighbourhood_of_a_divergent_edge_out_of_reach(by_factors, monkeypatch):
+    """The density sqrt((4 - x)/x) / (2 pi) diverges at 0 and vanishes at 4. Elsewhere there is multiple precision."""
+    monkeypatch.setattr(density, "resolvent_at", lambda _, x: (-0.5j * np.sqrt((4 - x) / x), np.zeros(x.shape)))
+    branch = SimpleNamespace(by_factors=by_factors, start=SimpleNamespace(height=8.0))
+    found = density.out_of_reach(branch, [(0.0, 4.0)])
+    assert found == ({0.0: pytest.approx(100 * CLOSEST * 8)} if by_factors else {})
 
 
 @pytest.mark.parametrize(("tip", "total"), [(0.1, 1.0), (0.15, 1.0), (0.05, 0.93), (0.3, 1.18)])

@@ -18,7 +18,7 @@ from derive.errors import NumericalError, ParameterError
 from numerics.outliers import finding, linear, restriction
 from numerics.outliers.finding import cycle_spectra, factors_at, find_outliers
 from numerics.outliers.following import Lost
-from numerics.outliers.large import _moving_most, _OfCycle, _paired, _Vectors, large_spectrum, rows_of
+from numerics.outliers.large import _moving_most, _nearest, _OfCycle, _paired, _Vectors, large_spectrum, rows_of
 from numerics.outliers.leading import Leading, NotConverged, leading
 from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
@@ -241,6 +241,11 @@ def test_errors_need_derivatives_only(setting, values):
         for slope in slopes:
             assert slope == pytest.approx(slopes[1], rel=1e-2)
     assert counts > 3, "there is something to compare"
+
+
+def test_eigenvalues_of_a_replica_belong_to_the_nearest_of_the_mean():
+    assert _nearest(np.array([5.0, 1.0, 3.1]), [0.9, 4.8, 3.0, 7.0]).tolist() == [4.8, 0.9, 3.0]
+    assert _nearest(np.array([5.0, 1.0]), []).tolist() == [5.0, 1.0]
 
 
 def test_the_replica_that_is_checked_moves_an_outlier_by_most_of_its_error():

@@ -32,3 +32,18 @@ def test_an_increasing_function_takes_each_value_once_or_never(interval):
 def test_a_value_beyond_the_largest_coefficients_is_taken_nowhere():
     panel = ChebyshevPanel(Interval(0.0, 1.0, 1.0), 0.0, 1.0, np.array([1.0, 0.5, 0.25]))
     assert places_of(1.76, [panel]) == [] and [x for _, x in places_of(1.75, [panel])] == [1.0]
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-9, 1e9, 1e200])
+def test_where_a_function_takes_a_value_does_not_depend_on_its_unit(unit):
+    """1 + x/2 + (2 x^2 - 1)/4 is 1 where x = sqrt(3/4) - 1/2; coefficients that are rounding have no roots."""
+    coefficients = unit * np.array([1.0, 0.5, 0.25, 1e-17, -1e-16])
+    panel = ChebyshevPanel(Interval(0.0, 1.0, 1.0), 0.0, 1.0, coefficients)
+    assert [x for _, x in places_of(unit, [panel])] == pytest.approx([0.75**0.5 - 0.5])
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_value_beyond_the_end_of_a_panel_by_rounding_is_taken_there(side):
+    """Beyond the end of an interval that is infinite points have the other sign."""
+    panel = ChebyshevPanel(Interval(0.0, 1.0, 1.0), 0.0, 1.0, np.array([1.0, 0.5]))
+    assert [x for _, x in places_of(1.0 + side * (0.5 + 2e-7), [panel])] == [side]

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import solver_and_values, solver_of, target_of
+from reference_formulas import sites_by_hand
 
 import derive
 from derive.cli import main
-from numerics.solver import solve
+from numerics.outliers.paths import Steps, outlier_path
+from numerics.solver import solve, spiked_problem
 
 CASES = {
     "steady": ("anti_hebbian", {"gamma0": 4.0, "dt": 0.4, "T": 5}, (3,)),
@@ -195,3 +197,40 @@ def test_coefficients_with_the_number_of_steps_keep_it_on_the_way():
         size, spike = kept * size, kept * spike + 2
         expected.append(spike + size**2 / spike)
     assert len(path[0]) == 0 and [z for now in path for z in now] == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_times_and_replicates_of_a_matrix_without_an_eigenproblem_are_zeros_of_its_determinant():
+    """M + diag(s) gains (s v v^T + v (s v)^T) / D at each step, whereupon v doubles: spikes of strength w = 1,
+    then 5, and of c w where all order parameters are c times as large. The determinant of two by two is by hand."""
+    T, D = derive.parameter("T", default=2, domain=derive.whole_positive), derive.sectors("D")
+    t = derive.training_clock("t", steps=T)
+    values, shares = np.array([1.0, 4.0, -2.0]), np.array([0.5, 0.25, 0.25])
+    s = derive.trait("s", D, values=[1, 4, -2], weights=[0.5, 0.25, 0.25])
+    v, M = derive.field("v", D, t), derive.weights("M", D, D, t)
+    both = derive.outer(s * v(t), v(t)) + derive.outer(v(t), s * v(t))
+    model = derive.Model(
+        parameters=(T,),
+        equations=[
+            derive.Eq(v(0), derive.normal("start", D)),
+            derive.Eq(v(t + 1), 2 * v(t)),
+            derive.Eq(M(0), derive.goe("S", D)),
+            derive.Eq(M(t + 1), M(t) + both / D),
+        ],
+        probe=derive.spectrum(M(T) + derive.diag(s)),
+    )
+    theory = derive.load(model)
+    solution = theory.solve(path=True)
+    problem = spiked_problem(theory.solver, solution)
+    assert problem.probe.steady and not solution.diagnostics.reduced
+    sizes = (1.1, 0.9)
+    orders = [{key: c * x for key, x in problem.order.items()} for c in sizes]
+    steps = Steps("T", 2, theory.solver.training.strides(problem.p))
+    course = outlier_path(problem, steps, lambda *_: None, orders)
+    for c, path in zip((1, *sizes), (solution.layers[0].outlier_path, *course.replicas), strict=True):
+        assert [len(now) for now in path] == [0, 2, 2]
+        for strength, now in ((c, path[1]), (5 * c, path[2])):
+            for z in now:
+                g = sites_by_hand.with_diagonal(z + 1e-13j, 1.0, values, shares).real
+                e = [np.sum(shares * values**k / (z - values - g)) for k in range(3)]
+                assert (1 - strength * e[1]) ** 2 == pytest.approx(strength**2 * e[0] * e[2], rel=1e-6)

@@ -12,7 +12,7 @@ from numerics.outliers.alignments import OutlierAlignment, times_of, unknown_err
 from numerics.outliers.complete import Complete, IterationStart
 from numerics.outliers.components import Component
 from numerics.outliers.finding import Eigenvalues, cycle_spectrum
-from numerics.outliers.leading import NotConverged, _gap, _leading_part, _orthonormal, _whole, leading
+from numerics.outliers.leading import DEPTH, NotConverged, _gap, _growing, _leading_part, _orthonormal, _whole, leading
 from numerics.outliers.overlaps import SPAN, _over_gram, _spanned, are_resolved
 from numerics.outliers.poles import Pole, _clusters
 from numerics.outliers.problem import SpikedProblem
@@ -111,6 +111,8 @@ def test_residues_at_a_pole_are_those_of_the_resolvent():
     at_zero = Pole(pole.problem, 1e-13, pole.middle, right, left)
     assert np.isnan(at_zero.scale("left")) and at_zero.scale("right") == 1.0
     assert Pole(pole.problem, 1e-10, pole.middle, right, left).scale("left") == pytest.approx(1e10)
+    alone = [Pole(problem(()), z, pole.middle, right, left).scale("left") for z in (4.0, 0.0)]
+    assert alone[0] == 1 / 4 and np.isnan(alone[1]), "without a bulk there is no unit for what counts as zero"
 
 
 def test_alignments_have_axes_and_errors_of_their_own():
@@ -157,6 +159,20 @@ def test_the_leading_part_of_a_basis_spans_an_invariant_subspace():
     found = leading(lambda x: matrix @ x, 6, 1.0)
     assert found.count == 3 and found.found.real == pytest.approx([4, -3, 2])
     assert sorted(np.linalg.eigvals(found.cut(2).small).real) == pytest.approx([-3, 4]) and found.cut(2).count == 2
+
+
+def test_a_cycle_has_orthonormal_blocks_up_to_the_most_with_their_images():
+    rng = np.random.default_rng(0)
+    matrix, block = rng.standard_normal((30, 30)), np.linalg.qr(rng.standard_normal((30, 3)))[0]
+    found = list(_growing(lambda columns: matrix @ columns, block))
+    assert [basis.shape[1] for basis, _ in found] == [3 * count for count in range(2, DEPTH + 1)]
+    for basis, images in found:
+        np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-13)
+        np.testing.assert_allclose(images, matrix @ basis, atol=1e-13)
+        np.testing.assert_allclose(basis[:, :3], block)
+    inside = found[1][0]  # of three blocks, which the images of the first two lie in
+    images = matrix @ found[0][0]
+    np.testing.assert_allclose(inside @ (inside.T @ images), images, atol=1e-12)
 
 
 def test_eigenvalues_without_a_gap_are_given_up(monkeypatch):

@@ -138,6 +138,8 @@ def test_eigenvalues_are_real_to_the_rounding_of_their_matrix(imaginary, real):
     assert len(finding.real_among(matrix, values)) == real
     sheared = np.array([[2.0, 1e8], [-1e-20, 2.0]])
     assert len(finding.real_among(sheared, np.linalg.eigvals(sheared))) == 2
+    beside = np.array([[*sheared[0], 0.0], [*sheared[1], 0.0], [0.0, 0.0, 5.0]])
+    assert sorted(finding.real_among(beside, np.linalg.eigvals(beside))) == pytest.approx([2.0, 2.0, 5.0])
 
 
 @pytest.mark.parametrize("seed", range(4))
