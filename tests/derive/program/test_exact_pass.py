@@ -227,6 +227,14 @@ def test_shapes_are_checked_when_a_node_is_made():
         WeightedSum(((Formula(sp.S.One), wide),), (sp.S(3), n))
 
 
+def test_one_row_may_stand_for_all_rows_of_a_sum_but_not_the_other_way_round():
+    n = sp.Symbol("n")
+    row, table = Ref(Symbol("row", (sp.S.One, n))), Ref(Symbol("table", (sp.S(2), n)))
+    assert WeightedSum(((Formula(sp.S.One), row), (Formula(sp.S.One), table)), (sp.S(2), n)).shape == (2, n)
+    with pytest.raises(AssertionError, match="shape"):
+        WeightedSum(((Formula(sp.S.One), table),), (sp.S.One, n))
+
+
 def test_what_nobody_needs_is_left_out_and_what_is_changed_is_carried():
     kept, used, dead = Symbol("kept", ()), Symbol("used", ()), Symbol("dead", ())
     step = (
