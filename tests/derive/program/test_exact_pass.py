@@ -27,6 +27,7 @@ from derive import (
     weights,
     whole_positive as whole,
 )
+from derive.algebra.polynomials import TooLarge
 from derive.codegen import solver_files
 from derive.errors import DeriveError
 from derive.pipeline import derive_model
@@ -269,6 +270,23 @@ def _model(factor) -> Model:
         spectrum(W(T).T @ W(T) / D),
         name="decaying",
     )
+
+
+@pytest.mark.parametrize(("other", "count", "most"), [(normal("other", D), 0, 5), (x(t), 9, 9)], ids=["vector", "mean"])
+def test_vectors_and_means_with_too_many_terms_are_refused(monkeypatch, other, count, most):
+    """(a + b)^4 has five terms, also where its mean with another vector vanishes; its square has nine."""
+    a, b = parameter("a", default=1.0), parameter("b", default=1.0)
+    equations = [Eq(x(0), n), Eq(x(t + 1), (a + b) * x(t))]
+    layout = derive_model(Model((T, a, b), equations, {"mean": mean(x(t) * other)})).layout
+
+    def run():
+        return ExactRun(forward_pass(layout), {T: sp.Integer(4)}).observables["mean"][-1]
+
+    monkeypatch.setattr("derive.program.quotients.MOST_TERMS", most)
+    assert len(run().top) == count
+    monkeypatch.setattr("derive.program.quotients.MOST_TERMS", most - 1)
+    with pytest.raises(TooLarge, match=f"more than {most - 1} terms"):
+        run()
 
 
 @pytest.mark.slow
