@@ -71,6 +71,23 @@ def test_a_mean_may_multiply_the_argument_of_an_absolute_value():
     assert found.straight and len(found.numbers) == 1 and not found.slopes[0].has(sp.re)
 
 
+def test_a_law_of_one_field_at_its_own_time_is_averaged_over_that_field():
+    """A field of another time, or a sum, is a Gaussian field of its own."""
+    h, k, W = field("h", D, t), field("k", D, t), gaussian("W", D, D)
+    equations = [
+        Eq(x(0), v),
+        Eq(h(t), W @ x(t) / sp.sqrt(D)),
+        Eq(x(t + 1), sp.tanh(h(t))),
+        Eq(y(t), sp.sin(2 * h(t))),
+        Eq(k(t), sp.cos(h(t) + v)),
+    ]
+    laws = Laws(derive_model(Model((T,), equations, {"q": mean(x(t) * y(t)), "k": mean(k(t))})).layout, (), ())
+    own = {str(law.expression): law.arguments == (h,) for law in laws.laws.values()}
+    assert own == {"tanh(u0)": False, "sin(2*u0)": True, "cos(u0)": False}
+    made = [{(str(term.vector), term.coefficient) for term in rule.terms} for rule in laws.arguments.values()]
+    assert len(made) == 2 and {("h(t - 1)", 1)} in made and {("h(t)", 1), ("v", 1)} in made
+
+
 def test_the_larger_of_two_arguments_has_a_kink_where_they_are_equal():
     assert _kinks(sp.Max(a, 3 * b), [a, b], "here") in ((a - 3 * b,), (3 * b - a,))
 

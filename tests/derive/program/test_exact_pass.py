@@ -27,6 +27,7 @@ from derive import (
     weights,
     whole_positive as whole,
 )
+from derive.algebra.polynomials import TooLarge
 from derive.codegen import solver_files
 from derive.errors import DeriveError
 from derive.pipeline import derive_model
@@ -227,6 +228,14 @@ def test_shapes_are_checked_when_a_node_is_made():
         WeightedSum(((Formula(sp.S.One), wide),), (sp.S(3), n))
 
 
+def test_one_row_may_stand_for_all_rows_of_a_sum_but_not_the_other_way_round():
+    n = sp.Symbol("n")
+    row, table = Ref(Symbol("row", (sp.S.One, n))), Ref(Symbol("table", (sp.S(2), n)))
+    assert WeightedSum(((Formula(sp.S.One), row), (Formula(sp.S.One), table)), (sp.S(2), n)).shape == (2, n)
+    with pytest.raises(AssertionError, match="shape"):
+        WeightedSum(((Formula(sp.S.One), table),), (sp.S.One, n))
+
+
 def test_what_nobody_needs_is_left_out_and_what_is_changed_is_carried():
     kept, used, dead = Symbol("kept", ()), Symbol("used", ()), Symbol("dead", ())
     step = (
@@ -261,6 +270,23 @@ def _model(factor) -> Model:
         spectrum(W(T).T @ W(T) / D),
         name="decaying",
     )
+
+
+@pytest.mark.parametrize(("other", "count", "most"), [(normal("other", D), 0, 5), (x(t), 9, 9)], ids=["vector", "mean"])
+def test_vectors_and_means_with_too_many_terms_are_refused(monkeypatch, other, count, most):
+    """(a + b)^4 has five terms, also where its mean with another vector vanishes; its square has nine."""
+    a, b = parameter("a", default=1.0), parameter("b", default=1.0)
+    equations = [Eq(x(0), n), Eq(x(t + 1), (a + b) * x(t))]
+    layout = derive_model(Model((T, a, b), equations, {"mean": mean(x(t) * other)})).layout
+
+    def run():
+        return ExactRun(forward_pass(layout), {T: sp.Integer(4)}).observables["mean"][-1]
+
+    monkeypatch.setattr("derive.program.quotients.MOST_TERMS", most)
+    assert len(run().top) == count
+    monkeypatch.setattr("derive.program.quotients.MOST_TERMS", most - 1)
+    with pytest.raises(TooLarge, match=f"more than {most - 1} terms"):
+        run()
 
 
 @pytest.mark.slow

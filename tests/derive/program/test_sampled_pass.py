@@ -757,9 +757,11 @@ def test_a_parameter_called_like_a_late_value():
 # -- refusals, and replicas
 
 
-def test_pathwise_responses_of_a_law_that_jumps_are_refused():
+@pytest.mark.parametrize("start", [v, tanh(v)], ids=str)
+def test_pathwise_responses_of_a_law_that_jumps_are_refused(start):
+    """Also where other laws are smooth."""
     z, k = fields("z k", D, t)
-    equations = [Eq(z(0), v), Eq(z(t + 1), Heaviside(k(t))), Eq(k(t), M0 @ z(t))]
+    equations = [Eq(z(0), start), Eq(z(t + 1), Heaviside(k(t))), Eq(k(t), M0 @ z(t))]
     model = declared(equations, {"m": mean(z(t))}, (T,))
     with pytest.raises(DeclarationError, match="pathwise responses are not available if a law jumps"):
         sampled(model, responses="pathwise")

@@ -579,6 +579,19 @@ def test_no_clock_at_all():
     close(spikes[""]["right"](), y_[:, None])
 
 
+def test_a_number_in_the_equation_of_a_vector_counts_at_every_site_and_label():
+    one, y = field("one", N, axes=label), field("y", D, axes=label)
+    model = Model(
+        parameters=(a, b, C),
+        equations=[Eq(one, b), Eq(y, W0.T @ one / sqrt(D))],
+        observe={"all": total(mean(one)), "norms": each(mean(y**2))},
+    )
+    observed = sample(model)[2]
+    y_ = drawn().standard_normal((18, SIZE)).sum(0) * 0.4 / np.sqrt(SIZE)
+    close(observed["all"], [3 * 0.4])
+    close(np.ravel(observed["norms"]), np.full(3, np.mean(y_**2)))
+
+
 def test_draws_have_their_declared_variances():
     y, late = field("y", N), normal("late", D, scale=b)
     A = gaussian("A", N, D, variance=a)

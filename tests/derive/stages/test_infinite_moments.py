@@ -35,6 +35,8 @@ INFINITE = [
     coth(h(t)),
     tan(h(t)),
     tanh(h(t)) / (v + 2),
+    1 / (h(t) - 4.96),
+    1 / (h(t) + 4.94),
 ]
 FINITE = [
     1 / (1 + h(t) ** 2),
@@ -60,6 +62,12 @@ def test_a_law_without_a_mean_square_is_refused(law):
 def test_an_infinite_law_is_shown_at_the_times_at_which_it_is_declared():
     with pytest.raises(DeclarationError, match=r"mean square of 1/h\(t\) is"):
         expanded(1 / h(t))
+
+
+def test_a_denominator_inside_a_mean_is_not_one_of_the_law():
+    number = mean(Abs(h(t) + h(t) ** 3) ** sp.Rational(-1, 3))
+    with pytest.raises(DeclarationError, match=r"it is not bounded where sinh\(h\(t\)\) vanishes"):
+        expanded(number * coth(h(t)))
 
 
 @pytest.mark.parametrize("law", FINITE, ids=str)

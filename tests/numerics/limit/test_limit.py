@@ -248,6 +248,15 @@ def test_a_weak_pull_is_not_lost_in_rounding():
     assert derive.load(model).limit(g=1e-6, mu=0.3)["q"] == pytest.approx(1, rel=1e-12)
 
 
+def test_a_sum_of_a_decaying_field_leaves_out_the_start_that_its_equation_does_not_use():
+    """x ends at y(1) + y(2) + ... = g/(1 - g) v, without y(0) = v."""
+    D = sectors("D")
+    x, y, v = field("x", D, t), field("y", D, t), normal("v", D)
+    equations = [Eq(y(0), v), Eq(y(t + 1), g * y(t)), Eq(x(0), 0 * v), Eq(x(t + 1), x(t) + y(t + 1))]
+    theory = derive.load(Model((g, T), equations, {"q": mean(x(t) ** 2)}))
+    assert theory.limit(g=0.4)["q"] == pytest.approx((0.4 / 0.6) ** 2, rel=1e-10)
+
+
 @pytest.mark.slow
 def test_a_start_that_is_not_drawn_counts_only_where_it_is_remembered():
     D, P = sectors("D", P=alpha)
