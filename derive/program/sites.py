@@ -189,7 +189,7 @@ class Sharing:
             direct = not edge.through_mean and self.rules[edge.target].product is None
             if direct and edge.source.role != "constant":
                 ties.append((edge.target, edge.source))
-        ties += [(m.target, m.on) for m in saddle.memories if m.on in self.rules and m.target in self.rules]
+        ties += [(m.target, m.on) for m in saddle.memories]
         ties += [c.products for c in self.channels] + [c.arguments for c in self.channels]
         ties += [span.fields for span in self.spans]
         ties += [(x.a, x.b) for x in self.letters]

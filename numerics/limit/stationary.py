@@ -291,10 +291,15 @@ class LimitAt(ResponsesAt):
         return centre, float(np.max(np.max(defects, axis=0) / usual)) if np.isfinite(values).all() else np.inf
 
     def remembers(self, radius: float) -> bool:
-        """Whether a response has a pole at v = 0, so that initial conditions are not forgotten."""
+        """Whether the response of some field has a pole at v = 0, so that initial conditions are not forgotten."""
         angles, responses, _ = self._half_circle(radius)
-        poles = np.abs(np.mean(responses * np.exp(1j * angles)[:, None], axis=0).real)
-        return bool(np.any(poles > 1e-8 * np.max(np.abs(responses), axis=0)))
+        turn = np.exp(1j * angles)[:, None]
+        inverses = self.inverses(radius * np.exp(1j * angles), responses).values()
+        for values in (responses, *(inverse.reshape(len(angles), -1) for inverse in inverses)):
+            poles = np.abs(np.mean(values * turn, axis=0).real)
+            if np.any(poles > 1e-8 * np.max(np.abs(values), axis=0, initial=0)):
+                return True
+        return False
 
     # -- stability
 

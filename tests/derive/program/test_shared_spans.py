@@ -85,3 +85,18 @@ def test_a_multiple_has_the_times_the_labels_and_the_sector_of_its_vector():
     roots = {str(one.field): sharing.root(one.field) for one in sharing.layout.fields}
     assert (str(roots["b"][0]), roots["b"][1]) == ("x", 2)
     assert all(roots[name][1] is None for name in ("x", "d", "e", "f", "s"))
+
+
+def test_a_drawn_vector_that_a_memory_contains_shares_sites_with_its_product():
+    """W x contains R[x, W^T w] w, so that w and W x are correlated at a site."""
+    w, h, j, W = normal("w", D), field("h", D, t), field("j", D, t), gaussian("W", D, D)
+    equations = [
+        Eq(x(0), v),
+        Eq(h(t), W @ x(t) / sp.sqrt(D)),
+        Eq(j(t), W.T @ w / sp.sqrt(D)),
+        Eq(x(t + 1), sp.tanh(h(t) + j(t))),
+    ]
+    layout = derive_model(Model((T,), equations, {"q": mean(x(t) ** 2)})).layout
+    assert {(str(m.target), str(m.on)) for m in layout.saddle.memories} == {("h", "w")}
+    sharing = Sharing(layout, Needs())
+    assert sharing.group_of(w) == sharing.group_of(h) == sharing.group_of(x)

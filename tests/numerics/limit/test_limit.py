@@ -16,7 +16,7 @@ from resolvent_by_hand import (
     interpolator_test_loss,
     ridge_test_loss,
 )
-from sympy import sqrt
+from sympy import Rational, sqrt
 
 import derive
 from derive import (
@@ -24,7 +24,9 @@ from derive import (
     Eq,
     Model,
     field,
+    fields,
     gaussian,
+    goe,
     mean,
     nonnegative,
     normal,
@@ -257,6 +259,19 @@ def test_a_sum_of_a_decaying_field_leaves_out_the_start_that_its_equation_does_n
     assert theory.limit(g=0.4)["q"] == pytest.approx((0.4 / 0.6) ** 2, rel=1e-10)
 
 
+@pytest.mark.parametrize("kept", [1, 0.5])
+def test_a_remembered_start_is_refused_also_where_no_memory_contains_its_field(kept):
+    """x(t) = kept^t W v: at kept = 1 its mean square stays 1, which is not a limit of drawn sources."""
+    D = sectors("D")
+    W, x, v = gaussian("W", D, D), field("x", D, t), normal("v", D)
+    equations = [Eq(x(0), W @ v / sqrt(D)), Eq(x(t + 1), kept * x(t))]
+    found = derive.load(Model((T,), equations, {"q": mean(x(t) ** 2)})).limit()
+    if kept == 1:
+        assert not found and "the start of x is not a drawn source" in found.trouble[0]
+    else:
+        assert found["q"] == 0
+
+
 @pytest.mark.slow
 def test_a_start_that_is_not_drawn_counts_only_where_it_is_remembered():
     D, P = sectors("D", P=alpha)
@@ -301,3 +316,41 @@ def test_the_command_line(tmp_path):
     assert run.exit_code == 0 and "none" in run.stdout and len(file.read_text().splitlines()) == 4
     run = CliRunner().invoke(main, [*words, "alpha=1"])
     assert run.exit_code == 3 and "has no stationary limit" in run.output
+
+
+def _drawn_recursion(seed: int) -> Model:
+    """Two fields of D and one of P, each with a random start and a random linear rule that forgets, keeps or sums."""
+    rng = np.random.default_rng(seed)
+    D, P = sectors("D", P=2)
+    W, M, S = gaussian("W", D, D), goe("M", D), gaussian("S", P, D)
+    v, u = normal("v", D), normal("u", P)
+    (x, y), z = fields("x y", D, t), field("z", P, t)
+    starts = [0, 1, v, 2 * v, W @ v / sqrt(D), M @ v]
+
+    def pick(of):
+        return of[rng.integers(len(of))]
+
+    keeps = [0, Rational(1, 2), -Rational(1, 2), 1]
+    return Model(
+        parameters=(T,),
+        equations=[
+            Eq(x(0), pick(starts)),
+            Eq(x(t + 1), pick(keeps) * x(t) + pick([0, v, M @ x(t) / 10, -M @ (M @ x(t)) / 20])),
+            Eq(y(0), pick(starts)),
+            Eq(y(t + 1), pick(keeps) * y(t) + pick([0, v, x(t), x(t) - x(t - 1), M @ x(t) / 10, W.T @ x(t) / sqrt(D)])),
+            Eq(z(0), pick([0, 1, u, S @ v / sqrt(D)])),
+            Eq(z(t + 1), pick(keeps) * z(t) + pick([0, u, S @ x(t) / sqrt(D), S @ (y(t) - y(t - 1)) / sqrt(D)])),
+        ],
+        observe={"xx": mean(x(t) ** 2), "xy": mean(x(t) * y(t)), "yy": mean(y(t) ** 2), "zz": mean(z(t) ** 2)},
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(24))
+def test_a_limit_is_the_value_after_many_steps_or_is_refused(seed):
+    model = derive.load(_drawn_recursion(seed))
+    limit = model.limit()
+    if limit:
+        after = model.solve(T=250)
+        for name in ("xx", "xy", "yy", "zz"):
+            assert limit[name] == pytest.approx(after[name][-1], rel=1e-6, abs=1e-9), name
