@@ -39,6 +39,7 @@ from derive import (
 )
 from derive.codegen import solver_files
 from derive.errors import DeclarationError, NumericalError
+from derive.program.simulation import finite_size_program
 from derive.program.simulation_text import write_simulation
 from numerics.runtime import finite_size
 from numerics.runtime.interface import FiniteSize
@@ -623,6 +624,13 @@ def test_sizes_and_numbers():
     found = made.sectors(point_of(model, a=4.0), 10)
     assert {name: float(size) for name, size in found.items()} == {"R": 20.0, "D": 10}
     assert made.numbers(point_of(model, a=4.0), 10) == 20 * 10 + 10 + 5 * 20
+
+
+def test_the_memory_of_the_probed_matrix_counts_its_intermediate_matrices():
+    """The matrix (A + B)^T (A + B) has D^2 entries, and the sum in it N D."""
+    one, other = gaussian("A", N, D), gaussian("B", N, D)
+    model = Model(parameters=(a,), probe=spectrum((one + other).T @ (one + other) / D))
+    assert set(finite_size_program(model, ()).numbers.working) == {N * D, D**2}
 
 
 # -- the probed matrix

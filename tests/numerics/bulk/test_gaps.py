@@ -42,3 +42,12 @@ def test_branch_points_beside_the_axis_are_told_from_edges(monkeypatch):
     assert edges.nearly_edges(branch).tolist() == [0.5]
     monkeypatch.setattr(edges, "singular_points", lambda law, own: [0.5 + 1e-4j])
     assert not edges.nearly_edges(branch).size
+
+
+def test_the_weight_of_a_point_mass_is_the_nearest_residue_of_the_curve(monkeypatch):
+    """G = w / z with w = 0.2503 by continuation; the curve has poles with residues 1/4 and 3/4 there."""
+    monkeypatch.setattr(edges, "resolvent_at", lambda branch, z: (0.2503 / z, np.zeros(2)))
+    curve = SimpleNamespace(residues=lambda x: np.array([0.75, 0.25]))
+    monkeypatch.setattr(edges.Curve, "of", lambda law, own: curve)
+    branch = SimpleNamespace(start=SimpleNamespace(height=3.0), law=None, own=None, eliminated=True, by_factors=False)
+    assert edges.atom_at(branch, 0.0, [(1.0, 2.0)]) == 0.25

@@ -272,3 +272,20 @@ def test_a_zero_beside_an_edge_is_extrapolated_from_finite_determinants(singular
     monkeypatch.setattr(edges, "a_matrices", lambda problem, z: matrices)
     root = edges._root_beside(None, 2.0, 0.1)
     assert root == (pytest.approx(-0.5) if singular == "neither" else None)
+
+
+def test_zeros_are_refined_from_nearby_to_rounding_each_on_its_own(monkeypatch):
+    """A(z) is singular at -3, 2 and 7; starting values are a thousandth away, and one is exact."""
+    zeros = np.array([-3.0, 2.0, 7.0])
+    monkeypatch.setattr(finding, "a_matrices", lambda problem, z: matrix_with_zeros(zeros, TURN)(z))
+    problem = SimpleNamespace(branch=SimpleNamespace(ask_beside=lambda x, excluded: None), excluded=())
+    found = finding._refined(problem, zeros * [1.001, 0.999, 1.0], 1.0)
+    assert found == pytest.approx(zeros, rel=1e-12)
+
+
+def test_an_eigenvalue_zero_belongs_to_no_outlier():
+    """z(s) = 1/s + s: none for s = 0, also where a polynomial relation gives one instead of the inverse."""
+    inverse = SimpleNamespace(inverse=lambda p, s: 1 / s + s, relation=lambda p, s: [1.0, -5.0])
+    assert finding._preimages(None, inverse, [0.5, 0.0]) == [[2.5], []]
+    related = SimpleNamespace(inverse=None, relation=lambda p, s: [1.0, -5.0])
+    assert finding._preimages(None, related, [0.5, 0.0]) == [[5.0], []]
