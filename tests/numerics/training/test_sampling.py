@@ -205,6 +205,9 @@ def test_order_parameters_of_a_sum_are_those_of_the_summed_moments(most, room, m
         assert np.allclose(near[key], value, rtol=1e-9, atol=1e-12) and np.array_equal(near[key], kept_once[key])
     some = [("C", "g2", "g2"), ("R", "phi1", "J1T_g2")]
     assert set(read(near, some)) == set(some)
+    key = OrderKey("C", "phi1", "phi1")
+    moved = ensemble.moved(mean, [(0.3, 0), (-0.3, mean)], Resolved(tolerance=1e-3)).changes([key])[key]
+    assert np.allclose(made.written(moved), 0.15 * (moments[0][key] - moments[1][key]), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("fall, share", [(0.5, 1.0), (0.25, 1 / 3), (0.8, 1.0)])
