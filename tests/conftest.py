@@ -83,6 +83,15 @@ def pytest_collection_modifyitems(items) -> None:
             item.add_marker(pytest.mark.long)
             item.add_marker(pytest.mark.slow)
     _refuse_unknown_cases(items)
+    _refuse_sets_in_names(items)
+
+
+def _refuse_sets_in_names(items) -> None:
+    """Raise if the name of a test contains a set, whose order changes from one process to the next."""
+    for item in items:
+        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if any(isinstance(one, (set, frozenset)) and len(one) > 1 and str(one) in item.name for one in given):
+            raise pytest.UsageError(f"{item.nodeid}: name the case by something that has an order, not by a set")
 
 
 def _refuse_unknown_cases(items) -> None:
