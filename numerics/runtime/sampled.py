@@ -459,7 +459,7 @@ class Resolved:
         self.noted: list[tuple[Array, Array, Array]] = []
 
     def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
-        """Factor the covariance of the selected noises and note them."""
+        """Factor the covariance of the selected noises, and record the selection in `noted`."""
         # by first response time, so that the noises that may act at any time form a leading block
         first, count = entries + reach, noise.shape[0]
         sequence = module_of(first).argsort(first, stable=True)

@@ -24,9 +24,9 @@ ENTRIES = 4
 DIGITS = 10
 """Digits of a recorded number."""
 UNSETTLED = re.compile(
-    r"seconds|memory|bytes|digest|certificate|residual|condition|closeness|discrepancy|doubt|dimension|setting|parameters"
+    r"(.*\.)?(digest|certificate|residual|condition|discrepancy|doubt|dimension|setting|parameters|sampling\.memory)"
 )
-"""Keys of what rounding, the machine or another test decides."""
+"""Places of what rounding, the machine or another test decides."""
 TOLERANCE, FLOOR = 1e-7, 1e-9
 """A number agrees within this share of the largest of its list, or within this distance."""
 
@@ -52,8 +52,9 @@ def _leaves(place: str, value: object) -> Iterator[tuple[str, object]]:
     match value:
         case dict():
             for key, one in value.items():
-                if not UNSETTLED.search(key):
-                    yield from _leaves(f"{place}.{key}" if place else key, one)
+                inner = f"{place}.{key}" if place else key
+                if not UNSETTLED.fullmatch(inner):
+                    yield from _leaves(inner, one)
         case list() if "{" in repr(value):
             for k, one in enumerate(value):
                 yield from _leaves(f"{place}.{k}", one)
